@@ -1,0 +1,24 @@
+# Every library Ingot stands on, found as the system installed it.
+find_package(PkgConfig REQUIRED)
+find_package(OpenMP REQUIRED)
+find_package(fmt REQUIRED)
+find_package(spdlog REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(dnnl REQUIRED)  # oneDNN, version 2 or 3
+
+# An imported library without a CMake package of its own.
+function(ingot_import name)
+  cmake_parse_arguments(arg "" "PKG" "" ${ARGN})
+  pkg_check_modules(${name} REQUIRED IMPORTED_TARGET ${arg_PKG})
+  add_library(${name} INTERFACE)
+  target_link_libraries(${name} INTERFACE PkgConfig::${name})
+endfunction()
+
+ingot_import(ingot_highway PKG libhwy)
+ingot_import(ingot_tomlplusplus PKG tomlplusplus)
+ingot_import(ingot_xxhash PKG libxxhash)
+
+add_library(ingot_onednn INTERFACE)
+target_link_libraries(ingot_onednn INTERFACE DNNL::dnnl)
+target_include_directories(ingot_onednn SYSTEM INTERFACE $<TARGET_PROPERTY:DNNL::dnnl,INTERFACE_INCLUDE_DIRECTORIES>)

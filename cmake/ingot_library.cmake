@@ -1,0 +1,37 @@
+# One static library a folder: ingot_library(NAME DEPENDS targets...) compiles every source below ingot/NAME
+# (but cli/main.cpp, which is the program's) and makes target ingot_NAME. An empty folder makes no target.
+add_library(ingot_options INTERFACE)
+target_include_directories(ingot_options INTERFACE ${CMAKE_SOURCE_DIR})
+target_compile_options(ingot_options INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Werror
+  $<$<CONFIG:Release>:-fno-math-errno -fno-trapping-math>)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|amd64")
+  # The oldest processor the binary runs on; kernels dispatch to wider instructions at run time.
+  target_compile_options(ingot_options INTERFACE -march=x86-64-v3)
+endif()
+if(INGOT_SANITIZE)
+  target_compile_options(ingot_options INTERFACE -fsanitize=${INGOT_SANITIZE} -fno-omit-frame-pointer
+                         -fno-sanitize-recover=all)
+  target_link_options(ingot_options INTERFACE -fsanitize=${INGOT_SANITIZE})
+endif()
+
+find_program(CCACHE ccache)
+if(CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+endif()
+
+function(ingot_library name)
+  cmake_parse_arguments(arg "" "" "DEPENDS" ${ARGN})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/ingot/${name}/*.cpp)
+  list(FILTER sources EXCLUDE REGEX "cli/main.cpp$")
+  if(NOT sources)
+    return()
+  endif()
+  foreach(dependency IN LISTS arg_DEPENDS)
+    if(TARGET ${dependency})
+      list(APPEND present ${dependency})
+    endif()
+  endforeach()
+  add_library(ingot_${name} STATIC ${sources})
+  target_link_libraries(ingot_${name} PUBLIC ingot_options ${present})
+endfunction()
