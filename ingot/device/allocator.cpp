@@ -1,0 +1,153 @@
+#include "ingot/device/allocator.h"
+
+#include <sys/mman.h>
+
+#include <bit>
+#include <cstdlib>
+#include <numeric>
+
+#include "ingot/base/error.h"
+
+namespace ingot {
+namespace {
+
+constexpr int64_t huge_page = int64_t{2} << 20;
+
+thread_local Purpose current_purpose = Purpose::activations;
+
+// Size classes: eight steps between powers of two, so at most an eighth of a block is unused.
+int64_t block_size(int64_t bytes) {
+  const int64_t least = std::max<int64_t>(bytes, 64);
+  const auto power = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(least)));
+  const int64_t step = std::max<int64_t>(power / 8, least >= huge_page ? huge_page / 16 : 64);
+  return (least + step - 1) / step * step;
+}
+
+std::byte* from_system(int64_t block) {
+  if (block < huge_page) {
+    return static_cast<std::byte*>(std::aligned_alloc(64, static_cast<size_t>(block)));
+  }
+  void* data = mmap(nullptr, static_cast<size_t>(block), PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (data == MAP_FAILED) {
+    return nullptr;
+  }
+  madvise(data, static_cast<size_t>(block), MADV_HUGEPAGE);
+  return static_cast<std::byte*>(data);
+}
+
+void to_system(std::byte* data, int64_t block) {
+  if (block < huge_page) {
+    std::free(data);
+  } else {
+    munmap(data, static_cast<size_t>(block));
+  }
+}
+
+}  // namespace
+
+std::string_view name(Purpose purpose) {
+  switch (purpose) {
+    case Purpose::parameters: return "parameters";
+    case Purpose::gradients: return "gradients";
+    case Purpose::optimizer: return "optimizer";
+    case Purpose::activations: return "activations";
+    case Purpose::workspace: return "workspace";
+  }
+  return "unknown";
+}
+
+PurposeScope::PurposeScope(Purpose purpose) : previous_(current_purpose) {
+  current_purpose = purpose;
+}
+PurposeScope::~PurposeScope() { current_purpose = previous_; }
+Purpose PurposeScope::current() { return current_purpose; }
+
+Allocator::~Allocator() { release_cache(); }
+
+std::byte* Allocator::allocate(int64_t bytes, Purpose purpose) {
+  check(bytes >= 0, ErrorKind::internal, "allocator: negative size: ", bytes);
+  const std::lock_guard lock(mutex_);
+  std::byte* data = nullptr;
+  if (kind_ != DeviceKind::meta && bytes > 0) {
+    data = take(block_size(bytes));
+    check(data != nullptr, ErrorKind::device, "memory: the system refused ", bytes, " bytes for ",
+          name(purpose), ": ", stats_.live_total,
+          " bytes are live; lower the batch size or sequence length (`ingot plan` shows the peak)");
+  }
+  const int64_t size = counted(bytes);
+  stats_.live[static_cast<size_t>(purpose)] += size;
+  stats_.live_total += size;
+  ++stats_.allocations;
+  if (stats_.live_total > stats_.peak_total) {
+    stats_.peak_total = stats_.live_total;
+    stats_.at_peak = stats_.live;
+  }
+  return data;
+}
+
+std::byte* Allocator::take(int64_t block) {
+  std::vector<std::byte*>& free_blocks = cache_[block];
+  if (!free_blocks.empty()) {
+    std::byte* data = free_blocks.back();
+    free_blocks.pop_back();
+    return data;
+  }
+  std::byte* data = from_system(block);
+  if (data == nullptr) {
+    for (auto& [size, blocks] : cache_) {  // give everything unused back and try once more
+      for (std::byte* unused : blocks) {
+        to_system(unused, size);
+        stats_.reserved -= size;
+      }
+      blocks.clear();
+    }
+    data = from_system(block);
+  }
+  if (data != nullptr) {
+    stats_.reserved += block;
+    ++stats_.system_calls;
+  }
+  return data;
+}
+
+void Allocator::free(std::byte* data, int64_t bytes, Purpose purpose) {
+  const std::lock_guard lock(mutex_);
+  const int64_t size = counted(bytes);
+  stats_.live[static_cast<size_t>(purpose)] -= size;
+  stats_.live_total -= size;
+  if (data != nullptr) {
+    cache_[block_size(bytes)].push_back(data);
+  }
+}
+
+MemoryStats Allocator::stats() const {
+  const std::lock_guard lock(mutex_);
+  return stats_;
+}
+
+void Allocator::reset_peak() {
+  const std::lock_guard lock(mutex_);
+  stats_.peak_total = stats_.live_total;
+  stats_.at_peak = stats_.live;
+}
+
+void Allocator::release_cache() {
+  const std::lock_guard lock(mutex_);
+  for (auto& [size, blocks] : cache_) {
+    for (std::byte* data : blocks) {
+      to_system(data, size);
+      stats_.reserved -= size;
+    }
+    blocks.clear();
+  }
+}
+
+Allocator& allocator(Device device) {
+  // Never destroyed: tensors of static lifetime may outlive every other object.
+  static Allocator& cpu = *new Allocator(DeviceKind::cpu);
+  static Allocator& meta = *new Allocator(DeviceKind::meta);
+  return device.kind == DeviceKind::meta ? meta : cpu;
+}
+
+}  // namespace ingot
