@@ -121,6 +121,12 @@ void Allocator::free(std::byte* data, int64_t bytes, Purpose purpose) {
   }
 }
 
+void Allocator::recount(int64_t bytes, Purpose from, Purpose to) {
+  const std::lock_guard lock(mutex_);
+  stats_.live[static_cast<size_t>(from)] -= counted(bytes);
+  stats_.live[static_cast<size_t>(to)] += counted(bytes);
+}
+
 MemoryStats Allocator::stats() const {
   const std::lock_guard lock(mutex_);
   return stats_;

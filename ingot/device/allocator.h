@@ -17,7 +17,8 @@ enum class Purpose : uint8_t { parameters, gradients, optimizer, activations, wo
 inline constexpr int64_t purposes = 5;
 std::string_view name(Purpose purpose);
 
-// Allocations of this thread, while the scope lives, are counted under `purpose`. Without one: activations.
+// Allocations of this thread, while the scope lives, are counted under `purpose`. Without one:
+// activations.
 class PurposeScope {
  public:
   explicit PurposeScope(Purpose purpose);
@@ -36,15 +37,15 @@ struct MemoryStats {
   std::array<int64_t, purposes> at_peak{};  // their composition when the total was largest
   int64_t live_total = 0;
   int64_t peak_total = 0;
-  int64_t allocations = 0;    // requests served, from the cache or not
-  int64_t system_calls = 0;   // requests that went to the operating system
-  int64_t reserved = 0;       // bytes held from the operating system, in use or cached
+  int64_t allocations = 0;   // requests served, from the cache or not
+  int64_t system_calls = 0;  // requests that went to the operating system
+  int64_t reserved = 0;      // bytes held from the operating system, in use or cached
 };
 
-// Bytes are 64-byte aligned; freed blocks are kept and handed out again to requests of the same size
-// class, so a training step in its steady state asks nothing of the system. Blocks of 2 MiB and more
-// come from mmap with huge pages advised. On the meta device the same sizes are counted, and nothing
-// is allocated: a program's peak there is its peak on the real device. Thread-safe.
+// Bytes are 64-byte aligned; freed blocks are kept and handed out again to requests of the same
+// size class, so a training step in its steady state asks nothing of the system. Blocks of 2 MiB
+// and more come from mmap with huge pages advised. On the meta device the same sizes are counted,
+// and nothing is allocated: a program's peak there is its peak on the real device. Thread-safe.
 class Allocator {
  public:
   explicit Allocator(DeviceKind kind) : kind_(kind) {}
@@ -58,6 +59,9 @@ class Allocator {
   // Throws Error(device) with the request and what is live when the system has no more.
   std::byte* allocate(int64_t bytes, Purpose purpose);
   void free(std::byte* data, int64_t bytes, Purpose purpose);
+
+  // Counts live bytes under another purpose.
+  void recount(int64_t bytes, Purpose from, Purpose to);
 
   MemoryStats stats() const;
   void reset_peak();     // the peak becomes what is live now

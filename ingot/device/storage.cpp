@@ -15,6 +15,13 @@ Storage::Storage(const std::byte* data, int64_t bytes, std::shared_ptr<const voi
       bytes_(bytes),
       owner_(std::move(owner)) {}
 
+void Storage::count_as(Purpose purpose) {
+  if (owner_ == nullptr) {
+    allocator(device_).recount(bytes_, purpose_, purpose);
+    purpose_ = purpose;
+  }
+}
+
 Storage::~Storage() {
   if (owner_ == nullptr) {
     allocator(device_).free(data_, bytes_, purpose_);

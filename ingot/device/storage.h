@@ -13,7 +13,8 @@ namespace ingot {
 // One allocation on one device, shared by all tensors that view it.
 class Storage {
  public:
-  // `bytes` from the device's allocator, counted under the current PurposeScope. Contents are undefined.
+  // `bytes` from the device's allocator, counted under the current PurposeScope. Contents are
+  // undefined.
   Storage(int64_t bytes, Device device);
   // Memory that something else owns (a mapped file): kept alive through `owner`, never written.
   Storage(const std::byte* data, int64_t bytes, std::shared_ptr<const void> owner);
@@ -25,6 +26,8 @@ class Storage {
   int64_t bytes() const { return bytes_; }
   Device device() const { return device_; }
   bool writable() const { return owner_ == nullptr; }
+  // Moves the bytes to another purpose's count: an activation that became a gradient.
+  void count_as(Purpose purpose);
 
   // Counts in-place writes; a saved tensor whose storage has moved on is refused by backward.
   uint32_t version() const { return version_.load(std::memory_order_relaxed); }
