@@ -1,8 +1,10 @@
 #include "ingot/autograd/backward.h"
 
+#include <algorithm>
 #include <optional>
 #include <queue>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "ingot/autograd/record.h"
@@ -70,8 +72,7 @@ class Walk {
 
   void run(const TensorList& ys) {
     for (const Tensor& y : ys) {
-      if (pending_[y.node().get()].consumers == 0 &&
-          started_.insert({y.node().get(), true}).second) {
+      if (pending_[y.node().get()].consumers == 0 && started_.insert(y.node().get()).second) {
         ready_.push(y.node());
       }
     }
@@ -113,25 +114,27 @@ class Walk {
     check(part.shape() == result.shape(), ErrorKind::internal, "backward: the gradient of '",
           edge.to->op, "' has shape ", part.shape(), ", its result ", result.shape());
     TensorList& grads = pending_[edge.to.get()].grads;
-    grads.resize(edge.to->results.size());
+    grads.resize(edge.to->layouts.size());
     add_gradient(grads[edge.output], std::move(part), create_);
   }
 
   void visit(const std::shared_ptr<Node>& node) {
     TensorList dys = std::move(pending_[node.get()].grads);
-    dys.resize(node->results.size());
-    if (const auto kept = keep.find(node.get()); kept != keep.end()) {
+    dys.resize(node->layouts.size());
+    const auto kept = keep.find(node.get());
+    if (kept != keep.end()) {
       run_hooks(*node, dys);
       kept->second = dys;
     } else if (node->leaf()) {
       if (into_leaves && dys[0].defined()) {
         add_to_leaf(*node, std::move(dys[0]));
       }
-      return;
     } else {
       run_hooks(*node, dys);
     }
-    send(node, dys);
+    if (!node->leaf()) {
+      send(node, dys);
+    }
   }
 
   static void run_hooks(Node& node, TensorList& dys) {
@@ -143,7 +146,7 @@ class Walk {
   }
 
   static void add_to_leaf(Node& node, Tensor dy) {
-    const DType type = accumulator(node.results[0].dtype());
+    const DType type = accumulator(node.layouts[0].dtype);
     const PurposeScope scope(Purpose::gradients);
     if (!node.grad.defined()) {
       const bool owned = dy.storage().use_count() == 1 && dy.dense() && dy.dtype() == type &&
@@ -170,7 +173,9 @@ class Walk {
     TensorList ys = node->results;
     if (create_ == CreateGraph::yes) {
       for (size_t i = 0; i < ys.size(); ++i) {
-        ys[i].set_node(node, static_cast<uint32_t>(i));
+        if (ys[i].defined()) {
+          ys[i].set_node(node, static_cast<uint32_t>(i));
+        }
       }
     }
     for (Formula& formula : node->formulas) {
@@ -213,7 +218,7 @@ class Walk {
 
   CreateGraph create_;
   std::unordered_map<const Node*, Pending> pending_;
-  std::unordered_map<const Node*, bool> started_;
+  std::unordered_set<const Node*> started_;
   std::priority_queue<std::shared_ptr<Node>, std::vector<std::shared_ptr<Node>>, Later> ready_;
   std::vector<std::shared_ptr<Node>> arrived_;
 };

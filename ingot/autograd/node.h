@@ -22,6 +22,13 @@ struct Edge {
 struct Formula {
   std::vector<Edge> inputs;
   std::function<TensorList(const TensorList& dys, const TensorList& ys)> vjp;
+  bool reads_results = false;  // whether vjp looks at ys, which are kept only then
+};
+
+// What the backward needs to know of a result.
+struct ResultLayout {
+  Shape shape;
+  DType dtype = DType::f32;
 };
 
 // One recorded operation, or a leaf: a tensor whose gradient somebody wants, which no operation
@@ -31,8 +38,10 @@ struct Node {
   int64_t order = 0;              // creation order: the backward visits latest first
   std::vector<Formula> formulas;  // empty for a leaf, and after a backward that did not keep them
   bool spent = false;             // the formulas have been used and freed
-  TensorList results;             // aliases of the results, without history
-  Tensor grad;                    // leaf only: dL/dx, in accumulator(dtype) and of the leaf's shape
+  std::vector<ResultLayout> layouts;  // of the results
+  TensorList
+      results;  // aliases of them without history, where a formula reads them; otherwise undefined
+  Tensor grad;  // leaf only: dL/dx, in accumulator(dtype) and of the leaf's shape
 
   // Run when the gradient of result 0 is complete, in the order they were added; may change it.
   std::vector<std::function<void(Tensor&)>> on_grad;

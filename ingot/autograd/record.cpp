@@ -14,7 +14,7 @@ Tensor& require_grad(Tensor& x) {
     auto node = std::make_shared<Node>();
     node->op = "leaf";
     node->order = next_node_order();
-    node->results = {x};
+    node->layouts = {{x.shape(), x.dtype()}};
     x.set_node(std::move(node), 0);
   }
   return x;
@@ -69,9 +69,12 @@ TensorList record_formulas(std::string_view op, TensorList ys, std::vector<Formu
   auto node = std::make_shared<Node>();
   node->op = op;
   node->order = next_node_order();
+  const bool keep = std::any_of(formulas.begin(), formulas.end(),
+                                [](const Formula& f) { return f.reads_results; });
   node->formulas = std::move(formulas);
   for (const Tensor& y : ys) {
-    node->results.push_back(detach(y));
+    node->layouts.push_back({y.shape(), y.dtype()});
+    node->results.push_back(keep ? detach(y) : Tensor());
   }
   for (size_t i = 0; i < ys.size(); ++i) {
     ys[i].set_node(node, static_cast<uint32_t>(i));

@@ -46,6 +46,7 @@ Formula wrt(const Tensor& x, F vjp) {
     return formula;
   }
   formula.inputs = {{x.node(), x.node_output()}};
+  formula.reads_results = std::invocable<const F&, const Tensor&, const Tensor&>;
   formula.vjp = [vjp = std::move(vjp)](const TensorList& dys, const TensorList& ys) -> TensorList {
     if constexpr (std::invocable<const F&, const Tensor&, const Tensor&>) {
       return {vjp(dys[0], ys[0])};
@@ -72,6 +73,7 @@ Formula jointly(const TensorList& xs, F vjp) {
   if (wanted.empty()) {
     return formula;
   }
+  formula.reads_results = std::invocable<const F&, const TensorList&, const TensorList&>;
   formula.vjp = [vjp = std::move(vjp), wanted](const TensorList& dys, const TensorList& ys) {
     TensorList all;
     if constexpr (std::invocable<const F&, const TensorList&, const TensorList&>) {

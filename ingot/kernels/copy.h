@@ -6,8 +6,8 @@
 
 namespace ingot::kernels {
 
-// One of the two kernel families that interpret strides (the other is elementwise). Shapes must be equal;
-// any strides, any two dtypes. Conversions round to nearest; float to integer truncates.
+// One of the two kernel families that interpret strides (the other is elementwise). Shapes must be
+// equal; any strides, any two dtypes. Conversions round to nearest; float to integer truncates.
 
 // y[i] = x[i]
 void copy(const Cpu& on, const ConstView& x, const View& y);

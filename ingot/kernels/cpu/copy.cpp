@@ -58,7 +58,8 @@ void copy(const Cpu&, const ConstView& x, const View& y) {
   visit_any(x.dtype, [&]<class X>() {
     visit_any(y.dtype, [&]<class Y>() {
       loop.run([&](const std::array<int64_t, 2>& at, int64_t length) {
-        copy_run(x.as<X>() + at[0], loop.inner_stride(0), y.as<Y>() + at[1], loop.inner_stride(1), length);
+        copy_run(x.as<X>() + at[0], loop.inner_stride(0), y.as<Y>() + at[1], loop.inner_stride(1),
+                 length);
       });
     });
   });

@@ -20,13 +20,15 @@ inline Part part_of(int64_t count, int64_t grain, int64_t worker, int64_t worker
   return {std::min(begin, count), std::min(end, count)};
 }
 
-// Runs f(begin, end, worker) over [0, count) on the OpenMP threads. The partition depends on count, grain and
-// the number of threads alone, so sums made per part come out the same in every run. Parts are multiples of
-// `grain`; work of a single grain runs on the caller. An exception in f is rethrown on the caller.
+// Runs f(begin, end, worker) over [0, count) on the OpenMP threads. The partition depends on count,
+// grain and the number of threads alone, so sums made per part come out the same in every run.
+// Parts are multiples of `grain`; work of a single grain runs on the caller. An exception in f is
+// rethrown on the caller.
 template <class F>
 void parallel_parts(int64_t count, int64_t grain, F&& f) {
   const int64_t units = (count + grain - 1) / grain;
-  const int64_t workers = omp_in_parallel() != 0 ? 1 : std::min<int64_t>(units, omp_get_max_threads());
+  const int64_t workers =
+      omp_in_parallel() != 0 ? 1 : std::min<int64_t>(units, omp_get_max_threads());
   if (workers <= 1) {
     if (count > 0) {
       f(int64_t{0}, count, int64_t{0});

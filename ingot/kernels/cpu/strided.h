@@ -9,11 +9,11 @@
 
 namespace ingot::kernels {
 
-// A walk over N operands of one shape: dimensions that are contiguous in every operand are merged, so that
-// the innermost runs are as long as the layouts allow.
+// A walk over N operands of one shape: dimensions that are contiguous in every operand are merged,
+// so that the innermost runs are as long as the layouts allow.
 template <size_t N>
 struct StridedLoop {
-  Shape shape;                      // rank ≥ 1 after merging
+  Shape shape;  // rank ≥ 1 after merging
   std::array<Strides, N> strides;
 
   StridedLoop(const Shape& full, const std::array<Strides, N>& all) {

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <optional>
+
+#include "ingot/tensor/tensor.h"
+
+namespace ingot {
+
+struct AttentionOptions {
+  bool causal = true;
+  double scale = 0;    // of the scores; 0 means 1/√C
+  int64_t window = 0;  // sliding window: a query sees itself and the window − 1 keys before it; 0 =
+                       // all. Without causal: |i − j| < window
+  double softcap = 0;  // scores become cap · tanh(score / cap); 0 = off. Gemma 2, arXiv:2408.00118
+  int64_t query_offset =
+      0;  // position of query 0 among the keys (decoding with a KV cache): T_k − T_q usually
+  Tensor documents;     // [B, T] i32, document id of every key (and query): attention stays inside
+                        // equal ids; undefined = one
+  Tensor key_lengths;   // [B] i32: keys at and beyond are padding; undefined = none
+  Tensor alibi_slopes;  // [H] f32: adds −slope·(i − j) to scores (Press et al. 2022,
+                        // arXiv:2108.12409); undefined = none
+};
+
+// y_i = Σ_j softmax_j(scale · q_i·k_j) v_j per head, tiled with an online softmax: no T×T buffer
+// exists in forward or backward (Dao et al. 2022, arXiv:2205.14135). Query head h reads key/value
+// head h / (H/K). q: [B, T, H, C]   k, v: [B, S, K, C]   y: [B, T, H, C]. Rows ([H, C] of one
+// token) may be strided: slices of a fused projection are read in place. A query that sees no key
+// gives 0. Scores and sums in f32 (f64 for f64).
+Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v,
+                 const AttentionOptions& options = {});
+
+}  // namespace ingot

@@ -1,0 +1,35 @@
+#pragma once
+
+#include "ingot/tensor/tensor.h"
+
+namespace ingot {
+
+enum class Reduction : uint8_t { none, sum, mean };  // mean: over the labels that count
+
+struct CrossEntropyOptions {
+  int64_t ignore_index = -100;  // rows with this label count for nothing
+  double label_smoothing =
+      0;  // e: the target is (1 − e) one-hot + e/V (Szegedy et al. 2016; PyTorch's convention)
+  double z_loss = 0;   // adds z · logsumexp² per row (Chowdhery et al. 2022, arXiv:2204.02311)
+  double softcap = 0;  // logits become cap · tanh(logit / cap) first
+};
+
+// −Σ_v target_v log softmax(logits)_v per row.   logits: [..., V]   labels: [...] i64 in [0, V) or
+// ignore_index. none → [...] , sum/mean → []. Result in f32 for half types. Error(argument) naming
+// a label out of range.
+Tensor cross_entropy(const Tensor& logits, const Tensor& labels, Reduction reduction,
+                     const CrossEntropyOptions& options = {});
+
+// The sum over rows of cross_entropy(x Wᵀ, labels), in pieces of rows: the logits never exist
+// whole, neither does their gradient. x: [..., D]   weight: [V, D]   labels: [...] i64   → [] (f32;
+// f64 for f64). With gradients wanted, dx and dW are computed in the forward already (dW in
+// accumulator(dtype)), and only scaled in the backward.
+Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& labels,
+                            const CrossEntropyOptions& options = {});
+
+// log p(label) per row without the logits whole: [...]. The label must be in [0, V). No gradient
+// (scoring).
+Tensor linear_log_probability(const Tensor& x, const Tensor& weight, const Tensor& labels,
+                              double softcap = 0);
+
+}  // namespace ingot
