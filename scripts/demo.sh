@@ -5,7 +5,6 @@
 #   scripts/demo.sh --again [TEXT]  forgets the run that is there and trains anew
 # The run stands in runs/demo-<name>; a second call goes on where the first was stopped, or only writes a new sample.
 set -euo pipefail
-cd_root() { cd "$(dirname "$0")/.."; }
 
 again=no
 if [ "${1:-}" = --again ]; then again=yes; shift; fi
@@ -21,7 +20,7 @@ if [ -n "$text" ]; then
   fi
   text=$(realpath "$text")
 fi
-cd_root
+cd "$(dirname "$0")/.."
 say() { printf '\n=== %s\n' "$*"; }
 
 say "1/4 setup"
@@ -42,7 +41,7 @@ if [ -z "$text" ]; then
     mv "$text.part" "$text"
   fi
 fi
-name=$(basename "${text%.*}" | tr -cs 'A-Za-z0-9\n' - | tr 'A-Z' 'a-z')
+name=$(basename "${text%.*}" | tr -cs 'A-Za-z0-9\n' - | tr '[:upper:]' '[:lower:]')
 run=runs/demo-${name%-}
 [ $again = no ] || rm -rf "$run"
 echo "text: $text, $(wc -c <"$text") bytes; run: $run"

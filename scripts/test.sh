@@ -6,7 +6,7 @@
 # JOBS sets how many compilers and tests run at once (default: the number of cores). Ends with the reasons of skipped
 # tests, a table of the stages, and the closing lines of each test run.
 set -uo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/.." || exit 2
 
 quick=no slow=no
 for argument in "$@"; do
@@ -17,7 +17,7 @@ for argument in "$@"; do
   esac
 done
 jobs=${JOBS:-$(nproc)}
-table="" closing="" failed=no
+table="" closing="" skipped="" failed=no
 
 # stage NAME COMMAND...: runs it, notes the time and whether it passed, and returns its status.
 stage() {
@@ -42,11 +42,6 @@ run_tests() {
   skipped+=$(sed -n 's/^skipped /  /p' "build/$1/Testing/Temporary/LastTest.log" 2>/dev/null)$'\n'
   return $status
 }
-skipped=""
-
-build_and_test() {
-  stage "build $1" build "$1" && stage "fast tests $1" run_tests "$1" fast
-}
 
 export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1:detect_stack_use_after_return=1:strict_string_checks=1}
 export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
@@ -55,10 +50,11 @@ stage setup scripts/setup.sh || exit 1
 stage format tools/format.sh
 stage layers tools/check_layers.py
 stage "layers' own tests" python3 tools/test_check_layers.py
-if build_and_test release && [ $slow = yes ]; then
-  stage "slow tests release" run_tests release slow
+if stage "build release" build release; then  # what does not compile is not worth compiling twice
+  stage "fast tests release" run_tests release fast
+  [ $slow = no ] || stage "slow tests release" run_tests release slow
+  [ $quick = yes ] || { stage "build asan" build asan && stage "fast tests asan" run_tests asan fast; }
 fi
-[ $quick = yes ] || build_and_test asan
 
 skipped=$(sort -u <<<"$skipped" | sed '/^$/d')
 [ -z "$skipped" ] || printf '\nskipped tests:\n%s\n' "$skipped"

@@ -7,11 +7,11 @@ cd "$(dirname "$0")/.."
 . tools/sources.sh
 
 case "${1:-}" in
-  --fix) cpp_sources | xargs -r clang-format-16 -i ;;
+  --fix) cpp_sources all | xargs -r clang-format-16 -i ;;
   "")
-    wrong=$(cpp_sources | xargs -r clang-format-16 --dry-run 2>&1 | sed -nE 's/^([^ :]+):[0-9]+:.*/\1/p' | uniq)
+    wrong=$(cpp_sources all | xargs -r clang-format-16 --dry-run 2>&1 | sed -nE 's/^([^ :]+):[0-9]+:.*/\1/p' | uniq)
     [ -z "$wrong" ] && exit 0
-    printf '%s: not formatted\n' $wrong
+    sed 's/$/: not formatted/' <<<"$wrong"
     echo "format: run tools/format.sh --fix" >&2
     exit 1
     ;;
