@@ -4,7 +4,7 @@
   layer        a file of ingot/ includes only its own folder and those tools/layers.txt allows it
   include      a quoted include is a path from the root that exists; outside libraries stand in <>
   cycle        no two files include each other, directly or through others
-  name         files below ingot/ are snake_case, and none is called utils, common, helpers, misc or …_utils
+  name         files below ingot/ are snake_case (x-inl.h: compiled once per instruction set), and none is called utils, common, helpers, misc or …_utils
   length       no source file is longer than 600 lines
   pragma_once  every header begins with #pragma once
   todo         no open task in a comment without the number of its issue, as in (#12)
@@ -28,7 +28,7 @@ CODE_FOLDERS = ("ingot", "tests", "bench")
 VAGUE = {"util", "utils", "common", "helper", "helpers", "misc"}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
-SNAKE_CASE = re.compile(r"[a-z0-9]+(_[a-z0-9]+)*\.[a-z]+")
+SNAKE_CASE = re.compile(r"[a-z0-9]+(_[a-z0-9]+)*(-inl)?\.[a-z]+")
 OPEN_TASK = re.compile(r"\b(TO" r"DO|FIX" r"ME)\b(?!\s*\(#\d+\))")
 MACHINE_PATH = re.compile(r"(?<![\w.$}/-])/(home|Users|root|work)/\w|[A-Z]:\\Users\\")
 USING = re.compile(r"^\s*using\s+namespace\b")
