@@ -27,7 +27,7 @@ std::string write_toml(const Fields& fields);
 // Reads `path` into `config`, which keeps its values for keys that the file leaves out.
 template <class Config>
 void read_toml(const std::filesystem::path& path, Config& config) {
-  apply(fields_of(config), toml_file_settings(path));
+  apply_settings(fields_of(config), toml_file_settings(path));
 }
 
 template <class Config>

@@ -7,7 +7,8 @@
 namespace ingot {
 
 // cpu   host memory, computed by the processor
-// meta  no memory and no arithmetic: shapes, allocation sizes and FLOPs only (what `ingot plan` runs on)
+// meta  no memory and no arithmetic: shapes, allocation sizes and FLOPs only (what `ingot plan`
+// runs on)
 enum class DeviceKind : uint8_t { cpu, meta };
 
 struct Device {

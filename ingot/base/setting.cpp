@@ -69,7 +69,7 @@ Value value_from_command_line(FieldKind kind, std::string_view text) {
 
 }  // namespace
 
-void apply(const Fields& fields, std::span<const Setting> settings) {
+void apply_settings(const Fields& fields, std::span<const Setting> settings) {
   std::vector<std::pair<const Field*, std::optional<Value>>> changes;
   for (const Setting& setting : settings) {
     if (setting.is_group) {

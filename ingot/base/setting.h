@@ -23,7 +23,7 @@ struct Setting {
 //   a key that is not described, and the nearest that is,
 //   a wrong type, with both types,
 //   a value out of range, with the range.
-void apply(const Fields& fields, std::span<const Setting> settings);
+void apply_settings(const Fields& fields, std::span<const Setting> settings);
 
 // A `--set PATH=VALUE` argument. VALUE is spelled as in TOML, but for a text field it may go
 // without quotes, a list field may be a,b,c without brackets, and nothing at all unsets an optional

@@ -53,7 +53,8 @@ void add_into(Tensor& target, const Tensor& source) {
 }
 
 void fill(Tensor& target, double value) {
-  on_device(target.device(), [&](const auto& on) { kernels::fill(on, value, target.mutable_view()); });
+  on_device(target.device(),
+            [&](const auto& on) { kernels::fill(on, value, target.mutable_view()); });
 }
 
 }  // namespace ingot

@@ -13,7 +13,9 @@ Tensor empty(const Shape& shape, DType dtype, Device device) {
   return {std::move(storage), shape, dense_strides(shape), 0, dtype};
 }
 
-Tensor zeros(const Shape& shape, DType dtype, Device device) { return full(shape, 0, dtype, device); }
+Tensor zeros(const Shape& shape, DType dtype, Device device) {
+  return full(shape, 0, dtype, device);
+}
 
 Tensor full(const Shape& shape, double value, DType dtype, Device device) {
   Tensor y = empty(shape, dtype, device);
@@ -38,7 +40,8 @@ Tensor arange(int64_t count, DType dtype, Device device) {
 Tensor uniform(const Shape& shape, double low, double high, const RandomKey& key, DType dtype,
                Device device) {
   Tensor y = empty(shape, dtype, device);
-  on_device(device, [&](const auto& on) { kernels::fill_uniform(on, low, high, key, y.fresh_view()); });
+  on_device(device,
+            [&](const auto& on) { kernels::fill_uniform(on, low, high, key, y.fresh_view()); });
   return y;
 }
 

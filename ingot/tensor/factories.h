@@ -26,8 +26,8 @@ Tensor normal(const Shape& shape, double mean, double deviation, const RandomKey
 template <class T>
 Tensor tensor_of(std::span<const T> values, const Shape& shape) {
   Tensor out = empty(shape, dtype_of<T>);
-  check(static_cast<int64_t>(values.size()) == out.elements(), ErrorKind::shape, "tensor_of: ",
-        values.size(), " values for shape ", shape);
+  check(static_cast<int64_t>(values.size()) == out.elements(), ErrorKind::shape,
+        "tensor_of: ", values.size(), " values for shape ", shape);
   std::copy(values.begin(), values.end(), static_cast<T*>(out.fresh_view().data));
   return out;
 }

@@ -7,8 +7,8 @@
 namespace ingot {
 namespace {
 
-// Strides of `x` under `shape` if no copy is needed. Walks both shapes from the right, matching groups of
-// dimensions with equal products; a group of x must be contiguous in itself.
+// Strides of `x` under `shape` if no copy is needed. Walks both shapes from the right, matching
+// groups of dimensions with equal products; a group of x must be contiguous in itself.
 std::optional<Strides> strides_under(const Tensor& x, const Shape& shape) {
   if (x.elements() == 0 || x.dense()) {
     return dense_strides(shape);
@@ -23,9 +23,8 @@ std::optional<Strides> strides_under(const Tensor& x, const Shape& shape) {
       group_stride = x.strides()[from];
     }
     group_size *= size;
-    const bool continues =
-        from > 0 && (x.shape()[from - 1] == 1 || group_size == 1 ||
-                     x.strides()[from - 1] == group_size * group_stride);
+    const bool continues = from > 0 && (x.shape()[from - 1] == 1 || group_size == 1 ||
+                                        x.strides()[from - 1] == group_size * group_stride);
     if (continues) {
       continue;
     }
@@ -76,7 +75,8 @@ Tensor permuted(const Tensor& x, std::span<const int64_t> order) {
   std::array<bool, Shape::max_rank> used{};
   for (const int64_t dim : order) {
     const int64_t i = x.shape().index(dim);
-    check(!used[static_cast<size_t>(i)], ErrorKind::shape, "permute: dimension ", dim, " named twice");
+    check(!used[static_cast<size_t>(i)], ErrorKind::shape, "permute: dimension ", dim,
+          " named twice");
     used[static_cast<size_t>(i)] = true;
     shape.push_back(x.shape()[i]);
     strides.push_back(x.strides()[i]);
@@ -102,8 +102,8 @@ Tensor expanded(const Tensor& x, const Shape& shape) {
   Strides strides = Shape::filled(shape.rank(), 0);
   for (int64_t i = 0; i < x.rank(); ++i) {
     const bool same = x.shape()[i] == shape[i + extra];
-    check(same || x.shape()[i] == 1, ErrorKind::shape, "expand: ", x.shape(), " does not expand to ",
-          shape, "; sizes must be equal or 1, counted from the right");
+    check(same || x.shape()[i] == 1, ErrorKind::shape, "expand: ", x.shape(),
+          " does not expand to ", shape, "; sizes must be equal or 1, counted from the right");
     strides[i + extra] = same ? x.strides()[i] : 0;
   }
   return x.aliased(shape, strides, x.offset());

@@ -7,7 +7,8 @@ namespace ingot {
 // Views of the same elements under another shape: no copy, no history. The differentiable functions
 // (reshape, transpose, slice, …) are in ops/shape.h and call these.
 
-// Throws Error(shape) if the element counts differ, or if the strides do not allow it without a copy.
+// Throws Error(shape) if the element counts differ, or if the strides do not allow it without a
+// copy.
 Tensor reshaped(const Tensor& x, const Shape& shape);
 bool can_reshape(const Tensor& x, const Shape& shape);
 Tensor transposed(const Tensor& x, int64_t dim0, int64_t dim1);

@@ -33,10 +33,13 @@ View Tensor::mutable_view() {
 }
 
 double Tensor::item() const {
-  check(elements() == 1, ErrorKind::shape, "item: takes a tensor of one element: got shape ", shape_);
-  check(device().kind != DeviceKind::meta, ErrorKind::device, "item: the meta device has no values");
+  check(elements() == 1, ErrorKind::shape, "item: takes a tensor of one element: got shape ",
+        shape_);
+  check(device().kind != DeviceKind::meta, ErrorKind::device,
+        "item: the meta device has no values");
   const void* data = view().data;
-  return visit_any(dtype_, [&]<class T>() { return static_cast<double>(*static_cast<const T*>(data)); });
+  return visit_any(dtype_,
+                   [&]<class T>() { return static_cast<double>(*static_cast<const T*>(data)); });
 }
 
 Tensor Tensor::aliased(Shape shape, Strides strides, int64_t offset) const {
@@ -49,9 +52,10 @@ void Tensor::set_node(std::shared_ptr<Node> node, uint32_t output) {
 }
 
 void Tensor::check_values(DType wanted) const {
-  check(dtype_ == wanted, ErrorKind::dtype, "values: the tensor holds ", dtype_, ", asked for ", wanted);
-  check(dense(), ErrorKind::shape, "values: the tensor of shape ", shape_, " and strides ", strides_,
-        " is not dense; call contiguous first");
+  check(dtype_ == wanted, ErrorKind::dtype, "values: the tensor holds ", dtype_, ", asked for ",
+        wanted);
+  check(dense(), ErrorKind::shape, "values: the tensor of shape ", shape_, " and strides ",
+        strides_, " is not dense; call contiguous first");
   check(device().kind != DeviceKind::meta, ErrorKind::device, "values: the meta device has none");
 }
 

@@ -15,12 +15,14 @@ namespace ingot {
 
 struct Node;  // one recorded operation; autograd/node.h defines it
 
-// An n-dimensional array: a shared Storage seen through a shape and strides. A value: copying is cheap and
-// shares the elements. Functions on tensors are free functions (ops/); this class only knows its layout.
+// An n-dimensional array: a shared Storage seen through a shape and strides. A value: copying is
+// cheap and shares the elements. Functions on tensors are free functions (ops/); this class only
+// knows its layout.
 class Tensor {
  public:
   Tensor() = default;  // undefined: no storage
-  Tensor(std::shared_ptr<Storage> storage, Shape shape, Strides strides, int64_t offset, DType dtype);
+  Tensor(std::shared_ptr<Storage> storage, Shape shape, Strides strides, int64_t offset,
+         DType dtype);
 
   bool defined() const { return storage_ != nullptr; }
   const Shape& shape() const { return shape_; }
@@ -38,7 +40,8 @@ class Tensor {
   View mutable_view();  // for in-place writes: bumps the storage's version
   View fresh_view();    // for filling a tensor that was just made: leaves the version alone
 
-  // The elements of a dense tensor. Throws Error(dtype) if T is not its type, Error(shape) if not dense.
+  // The elements of a dense tensor. Throws Error(dtype) if T is not its type, Error(shape) if not
+  // dense.
   template <class T>
   std::span<const T> values() const {
     check_values(dtype_of<T>);

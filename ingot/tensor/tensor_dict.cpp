@@ -10,7 +10,9 @@ void TensorDict::add(std::string name, Tensor tensor) {
   entries_.emplace_back(std::move(name), std::move(tensor));
 }
 
-bool TensorDict::contains(std::string_view name) const { return index_.contains(std::string(name)); }
+bool TensorDict::contains(std::string_view name) const {
+  return index_.contains(std::string(name));
+}
 
 const Tensor& TensorDict::at(std::string_view name) const {
   const auto found = index_.find(std::string(name));

@@ -11,8 +11,8 @@
 
 namespace ingot {
 
-// Ordered name → Tensor: the one container of parameters, gradients, optimizer state and checkpoints.
-// Names are paths ("layers.3.attention.wq.weight"). Copies share the tensors' storage.
+// Ordered name → Tensor: the one container of parameters, gradients, optimizer state and
+// checkpoints. Names are paths ("layers.3.attention.wq.weight"). Copies share the tensors' storage.
 class TensorDict {
  public:
   using Entry = std::pair<std::string, Tensor>;

@@ -98,13 +98,18 @@ void fill(const Cpu&, double value, const View& y) {
 
 namespace {
 
-template <class Draw>
-void fill_random(const View& y, Draw&& draw) {
+// y_i = draw(i), where draw returns float for the types computed in float and double for f64.
+template <class Single, class Double>
+void fill_random(const View& y, Single&& draw_f32, Double&& draw_f64) {
   visit_float(y.dtype, "random", [&]<class Y>() {
     Y* to = y.as<Y>();
     parallel_for(y.elements(), 4096, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        to[i] = cast<double, Y>(draw(static_cast<uint64_t>(i)));
+        if constexpr (std::is_same_v<Y, double>) {
+          to[i] = draw_f64(static_cast<uint64_t>(i));
+        } else {
+          to[i] = cast<float, Y>(draw_f32(static_cast<uint64_t>(i)));
+        }
       }
     });
   });
@@ -114,12 +119,20 @@ void fill_random(const View& y, Draw&& draw) {
 
 void fill_uniform(const Cpu&, double low, double high, const RandomKey& key, const View& y) {
   const Philox random(key);
-  fill_random(y, [&](uint64_t i) { return low + (high - low) * random.uniform(i); });
+  const auto first = static_cast<float>(low);
+  const auto width = static_cast<float>(high - low);
+  fill_random(
+      y, [&](uint64_t i) { return first + width * random.uniform(i); },
+      [&](uint64_t i) { return low + (high - low) * random.uniform_f64(i); });
 }
 
 void fill_normal(const Cpu&, double mean, double deviation, const RandomKey& key, const View& y) {
   const Philox random(key);
-  fill_random(y, [&](uint64_t i) { return mean + deviation * random.normal(i); });
+  const auto centre = static_cast<float>(mean);
+  const auto spread = static_cast<float>(deviation);
+  fill_random(
+      y, [&](uint64_t i) { return centre + spread * random.normal(i); },
+      [&](uint64_t i) { return mean + deviation * random.normal_f64(i); });
 }
 
 }  // namespace ingot::kernels
