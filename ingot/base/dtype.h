@@ -49,11 +49,11 @@ struct DTypeOf<int64_t> {
   static constexpr DType value = DType::i64;
 };
 template <>
-struct DTypeOf<f16> {
+struct DTypeOf<F16> {
   static constexpr DType value = DType::f16;
 };
 template <>
-struct DTypeOf<bf16> {
+struct DTypeOf<BF16> {
   static constexpr DType value = DType::bf16;
 };
 template <>
@@ -73,8 +73,8 @@ inline constexpr DType dtype_of = DTypeOf<T>::value;
 template <class F>
 decltype(auto) visit_float(DType type, std::string_view op, F&& f) {
   switch (type) {
-    case DType::f16: return std::forward<F>(f).template operator()<f16>();
-    case DType::bf16: return std::forward<F>(f).template operator()<bf16>();
+    case DType::f16: return std::forward<F>(f).template operator()<F16>();
+    case DType::bf16: return std::forward<F>(f).template operator()<BF16>();
     case DType::f32: return std::forward<F>(f).template operator()<float>();
     case DType::f64: return std::forward<F>(f).template operator()<double>();
     default: break;
@@ -91,8 +91,8 @@ decltype(auto) visit_any(DType type, F&& f) {
     case DType::i8: return std::forward<F>(f).template operator()<int8_t>();
     case DType::i32: return std::forward<F>(f).template operator()<int32_t>();
     case DType::i64: return std::forward<F>(f).template operator()<int64_t>();
-    case DType::f16: return std::forward<F>(f).template operator()<f16>();
-    case DType::bf16: return std::forward<F>(f).template operator()<bf16>();
+    case DType::f16: return std::forward<F>(f).template operator()<F16>();
+    case DType::bf16: return std::forward<F>(f).template operator()<BF16>();
     case DType::f32: return std::forward<F>(f).template operator()<float>();
     case DType::f64: return std::forward<F>(f).template operator()<double>();
   }

@@ -37,8 +37,8 @@ struct View : BasicView<void> {};
 
 struct ConstView : BasicView<const void> {
   ConstView() = default;
-  ConstView(const void* data, Shape shape, Strides strides, DType dtype)
-      : BasicView<const void>{data, shape, strides, dtype} {}
+  ConstView(const void* start, const Shape& sizes, const Strides& steps, DType type)
+      : BasicView<const void>{start, sizes, steps, type} {}
   ConstView(const View& view)  // implicit: what may be written may be read
       : BasicView<const void>{view.data, view.shape, view.strides, view.dtype} {}
 };

@@ -13,12 +13,12 @@ template <class X, class Y>
 Y cast(X value) {
   if constexpr (std::is_same_v<X, Y>) {
     return value;
-  } else if constexpr (std::is_same_v<X, bf16>) {
+  } else if constexpr (std::is_same_v<X, BF16>) {
     return cast<float, Y>(static_cast<float>(value));
   } else if constexpr (std::is_same_v<Y, bool>) {
     return value != X(0);
-  } else if constexpr (std::is_same_v<Y, bf16>) {
-    return bf16(static_cast<float>(value));
+  } else if constexpr (std::is_same_v<Y, BF16>) {
+    return BF16(static_cast<float>(value));
   } else {
     return static_cast<Y>(value);
   }

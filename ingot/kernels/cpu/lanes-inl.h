@@ -36,14 +36,14 @@ HWY_INLINE hn::VFromD<D> load(D d, const double* p) {
   return hn::LoadU(d, p);
 }
 template <class D>
-HWY_INLINE hn::VFromD<D> load(D d, const bf16* p) {
+HWY_INLINE hn::VFromD<D> load(D d, const BF16* p) {
   const hn::Rebind<uint16_t, D> d16;
   const hn::Rebind<uint32_t, D> d32;
   const auto bits = hn::LoadU(d16, reinterpret_cast<const uint16_t*>(p));
   return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(d32, bits)));
 }
 template <class D>
-HWY_INLINE hn::VFromD<D> load(D d, const f16* p) {
+HWY_INLINE hn::VFromD<D> load(D d, const F16* p) {
   const hn::Rebind<hwy::float16_t, D> d16;
   return hn::PromoteTo(d, hn::LoadU(d16, reinterpret_cast<const hwy::float16_t*>(p)));
 }
@@ -58,7 +58,7 @@ HWY_INLINE void store(D d, hn::VFromD<D> v, double* p) {
   hn::StoreU(v, d, p);
 }
 template <class D>
-HWY_INLINE void store(D d, hn::VFromD<D> v, bf16* p) {
+HWY_INLINE void store(D, hn::VFromD<D> v, BF16* p) {
   const hn::Rebind<uint16_t, D> d16;
   const hn::Rebind<uint32_t, D> d32;
   const auto bits = hn::BitCast(d32, v);
@@ -70,7 +70,7 @@ HWY_INLINE void store(D d, hn::VFromD<D> v, bf16* p) {
   hn::StoreU(hn::TruncateTo(d16, high), d16, reinterpret_cast<uint16_t*>(p));
 }
 template <class D>
-HWY_INLINE void store(D d, hn::VFromD<D> v, f16* p) {
+HWY_INLINE void store(D, hn::VFromD<D> v, F16* p) {
   const hn::Rebind<hwy::float16_t, D> d16;
   hn::StoreU(hn::DemoteTo(d16, v), d16, reinterpret_cast<hwy::float16_t*>(p));
 }
