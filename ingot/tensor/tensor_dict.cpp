@@ -1,6 +1,6 @@
 #include "ingot/tensor/tensor_dict.h"
 
-#include "ingot/base/nearest.h"
+#include "ingot/base/edit_distance.h"
 
 namespace ingot {
 
@@ -22,7 +22,8 @@ const Tensor& TensorDict::at(std::string_view name) const {
       names.push_back(entry.first);
     }
     throw Error(ErrorKind::argument,
-                concat("tensor dict: no '", name, "'", nearest_hint(name, names)));
+                concat("tensor dict: no '", name, "'; the nearest of its ", names.size(), " names is '",
+                       nearest_word(name, names), "'"));
   }
   return entries_[found->second].second;
 }

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <vector>
+
+namespace ingot {
+
+// The verbs of the program. Each entry adds its subcommand, with options and an example, to the program; the
+// subcommand's callback does the work and throws Error.
+using AddCommand = void (*)(CLI::App& program);
+const std::vector<AddCommand>& commands();
+
+void add_train_command(CLI::App& program);
+void add_plan_command(CLI::App& program);
+void add_generate_command(CLI::App& program);
+void add_bench_command(CLI::App& program);
+void add_doctor_command(CLI::App& program);
+
+}  // namespace ingot

@@ -1,0 +1,81 @@
+#include "ingot/cli/program.h"
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <new>
+
+#include "ingot/base/log.h"
+#include "ingot/cli/commands.h"
+
+namespace ingot {
+namespace {
+
+constexpr const char* version = "ingot 0.1.0";
+
+void print_error(const Error& error, bool verbose) {
+  std::string line = concat("ingot: ", error.what());
+  for (char& letter : line) {
+    letter = letter == '\n' ? ' ' : letter;
+  }
+  std::cerr << line << '\n';
+  if (verbose) {
+    std::cerr << "  " << name(error.kind()) << " error at " << error.where().file_name() << ':'
+              << error.where().line() << '\n';
+  }
+}
+
+}  // namespace
+
+int exit_code(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::argument:
+    case ErrorKind::shape:
+    case ErrorKind::dtype:
+    case ErrorKind::device:
+    case ErrorKind::config: return 2;
+    case ErrorKind::io:
+    case ErrorKind::format: return 3;
+    case ErrorKind::numeric: return 4;
+    case ErrorKind::comm: return 5;
+    case ErrorKind::internal: return 1;
+  }
+  return 1;
+}
+
+int run_program(int argc, const char* const* argv) {
+  CLI::App program("Ingot trains language models: one program, native, without Python.", "ingot");
+  program.set_version_flag("--version", version);
+  program.require_subcommand(1);
+  program.footer("Example: ingot train recipes/kjv.toml\n`ingot VERB --help` shows a verb's options.");
+  program.failure_message([](const CLI::App*, const CLI::Error& error) {
+    return concat("ingot: ", error.what(), "; see `ingot --help`\n");
+  });
+  bool verbose = false;
+  bool quiet = false;
+  program.add_flag("--verbose", verbose, "show more, and where in the source an error was raised");
+  program.add_flag("--quiet", quiet, "show warnings and errors only");
+  program.fallthrough();
+  program.parse_complete_callback([&] {
+    set_log_level(verbose ? LogLevel::debug : quiet ? LogLevel::warn : LogLevel::info);
+  });
+  for (const AddCommand add : commands()) {
+    add(program);
+  }
+  try {
+    program.parse(argc, argv);
+    return 0;
+  } catch (const CLI::ParseError& error) {
+    return program.exit(error) == 0 ? 0 : 2;
+  } catch (const Error& error) {
+    print_error(error, verbose);
+    return exit_code(error.kind());
+  } catch (const std::bad_alloc&) {
+    std::cerr << "ingot: the system has no more memory\n";
+    return 2;
+  } catch (const std::exception& error) {
+    std::cerr << "ingot: unexpected: " << error.what() << '\n';
+    return 1;
+  }
+}
+
+}  // namespace ingot

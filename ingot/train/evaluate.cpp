@@ -1,0 +1,34 @@
+#include "ingot/train/evaluate.h"
+
+#include <chrono>
+#include <cmath>
+#include <numbers>
+
+#include "ingot/autograd/grad_mode.h"
+
+namespace ingot {
+
+double Evaluation::bits() const { return loss / std::numbers::ln2; }
+double Evaluation::perplexity() const { return std::exp(loss); }
+
+Evaluation evaluate(const Objective& objective, const std::vector<Batch>& batches, Randomness& randomness) {
+  const auto start = std::chrono::steady_clock::now();
+  const NoGrad quiet;
+  randomness.training = false;
+  double sum = 0;
+  double count = 0;
+  for (const Batch& batch : batches) {
+    const Loss loss = objective(batch);
+    sum += loss.sum.device().kind == DeviceKind::meta ? 0 : loss.sum.item();
+    count += loss.count;
+  }
+  check(count > 0, ErrorKind::config, "evaluation: no target counts: the validation set is empty");
+  check(std::isfinite(sum), ErrorKind::numeric, "evaluation: the loss over ", count, " targets is ", sum);
+  Evaluation out;
+  out.loss = sum / count;
+  out.tokens = static_cast<int64_t>(count);
+  out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return out;
+}
+
+}  // namespace ingot

@@ -1,0 +1,91 @@
+#include "ingot/train/train.h"
+
+#include <chrono>
+#include <cmath>
+
+#include "ingot/autograd/backward.h"
+#include "ingot/device/flops.h"
+
+namespace ingot {
+namespace {
+
+void check_finite(const char* what, double value, const TrainState& state) {
+  check(std::isfinite(value), ErrorKind::numeric, "step ", state.step + 1, ": the ", what, " is ", value,
+        ", samples from ", state.position,
+        "; nothing was updated: lower the learning rate, lengthen the warm-up or clip gradients");
+}
+
+// What the micro-batches of a step add up to.
+struct Accumulated {
+  double loss = 0;
+  double count = 0;
+  std::map<std::string, double> metrics;
+};
+
+Accumulated accumulate_gradients(TrainState& state, Training& training) {
+  Accumulated total;
+  for (int64_t micro = 0; micro < training.accumulate; ++micro) {
+    training.randomness->step = static_cast<uint64_t>(state.step);
+    training.randomness->micro = static_cast<uint64_t>(micro);
+    const Batch batch = training.batch(state.position);
+    const Loss loss = training.objective(batch);
+    backward(loss.sum);
+    const bool real = loss.sum.device().kind != DeviceKind::meta;
+    total.loss += real ? loss.sum.item() : 0;
+    total.count += loss.count;
+    for (const auto& [name, value] : loss.metrics) {
+      total.metrics[name] += value;
+    }
+    state.position += batch.ids.size(0);
+  }
+  return total;
+}
+
+}  // namespace
+
+StepReport train_step(TrainState& state, Training& training) {
+  const auto start = std::chrono::steady_clock::now();
+  const int64_t flops = counted_flops();
+  const int64_t position = state.position;
+  training.randomness->training = true;
+  const Accumulated total = accumulate_gradients(state, training);
+  check(total.count > 0, ErrorKind::config, "step ", state.step + 1,
+        ": no target counts: every label of its ", state.position - position, " samples is ignored");
+
+  StepReport report;
+  report.loss = total.loss / total.count;
+  report.learning_rate = training.learning_rate(state.step);
+  report.grad_norm = training.optimizer->grad_norm() / total.count;
+  try {
+    check_finite("loss", report.loss, state);
+    check_finite("gradient norm", report.grad_norm, state);
+  } catch (...) {
+    state.position = position;
+    throw;
+  }
+  const bool clips = training.max_norm > 0 && report.grad_norm > training.max_norm;
+  const double scale = clips ? training.max_norm / (report.grad_norm + 1e-6) : 1.0;
+  training.optimizer->step(report.learning_rate, scale / total.count);
+
+  ++state.step;
+  state.tokens += static_cast<int64_t>(total.count);
+  report.step = state.step;
+  report.tokens = static_cast<int64_t>(total.count);
+  report.flops = counted_flops() - flops;
+  for (const auto& [name, value] : total.metrics) {
+    report.metrics[name] = value / total.count;
+  }
+  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return report;
+}
+
+void train(TrainState& state, Training& training) {
+  while (state.step < training.steps && !(training.stop && training.stop())) {
+    const StepReport report = train_step(state, training);
+    for (Observer* observer : training.observers) {
+      observer->after_step(state, report);
+    }
+  }
+}
+
+}  // namespace ingot
