@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "ingot/tensor/factories.h"
-#include "support/op_case.h"
+#include "tests/support/op_case.h"
 
 namespace ingot::testing {
 namespace {

@@ -1,4 +1,4 @@
-#include "support/op_case.h"
+#include "tests/support/op_case.h"
 
 #include <gtest/gtest.h>
 
