@@ -1,19 +1,18 @@
 #pragma once
 
+#include "ingot/kernels/rope.h"
 #include "ingot/tensor/tensor.h"
 
 namespace ingot {
 
-// Which features of a head form a rotated pair. half_split: i with i + n/2 (Hugging Face,
-// GPT-NeoX); interleaved: 2i with 2i + 1 (the paper, llama2.c).
-enum class RopeLayout : uint8_t { half_split, interleaved };
-
 // Rotary position embedding: pair p of the first n features of each head turns by the angle of its
 // position,
 //   (u, v) → (u cos − v sin, u sin + v cos);
-// the other C − n features pass unchanged (partial rotation).
+// the other C − n features pass unchanged (partial rotation). RopeLayout says which features pair:
+// half_split i with i + n/2, interleaved 2i with 2i + 1.
 // x: [B, T, H, C] (heads and features contiguous; rows may be strided)   cos, sin: [T, n/2] or [B,
-// T, n/2], f32 (f64 for f64 x). Su et al. 2021, arXiv:2104.09864.
+// T, n/2], f32 (f64 for f64 x). Half types are rotated in f32. Linear in x, and differentiable any
+// number of times: the backward turns by the negative angle. Su et al. 2021, arXiv:2104.09864.
 Tensor rope(const Tensor& x, const Tensor& cos, const Tensor& sin, RopeLayout layout);
 
 struct RopeTables {
