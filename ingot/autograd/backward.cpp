@@ -110,9 +110,9 @@ class Walk {
     if (!part.defined()) {
       return;
     }
-    const Tensor& result = edge.to->results[edge.output];
-    check(part.shape() == result.shape(), ErrorKind::internal, "backward: the gradient of '",
-          edge.to->op, "' has shape ", part.shape(), ", its result ", result.shape());
+    const ResultLayout& result = edge.to->layouts[edge.output];
+    check(part.shape() == result.shape, ErrorKind::internal, "backward: the gradient of '",
+          edge.to->op, "' has shape ", part.shape(), ", its result ", result.shape);
     TensorList& grads = pending_[edge.to.get()].grads;
     grads.resize(edge.to->layouts.size());
     add_gradient(grads[edge.output], std::move(part), create_);
