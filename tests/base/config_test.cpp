@@ -14,7 +14,7 @@
 #include "ingot/base/edit_distance.h"
 #include "ingot/base/files.h"
 #include "ingot/base/setting.h"
-#include "tests/base/message.h"
+#include "tests/support/message.h"
 #include "tests/support/paths.h"
 
 namespace ingot {

@@ -11,7 +11,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "tests/base/message.h"
+#include "tests/support/message.h"
 #include "tests/support/paths.h"
 
 namespace ingot {

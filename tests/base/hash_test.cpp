@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "ingot/base/files.h"
-#include "tests/base/message.h"
+#include "tests/support/message.h"
 #include "tests/support/paths.h"
 
 namespace ingot {

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "ingot/base/files.h"
-#include "tests/base/message.h"
+#include "tests/support/message.h"
 #include "tests/support/paths.h"
 
 namespace ingot {
