@@ -1,0 +1,232 @@
+#include "ingot/kernels/matmul.h"
+
+#include <memory>
+#include <utility>
+
+#include "ingot/device/allocator.h"
+#include "ingot/kernels/copy.h"
+#include "ingot/kernels/cpu/product.h"
+
+// Which route a product takes:
+//   f64                                          blocked loops (matmul_f64.cpp)
+//   at most 4 rows against row-wise weights      dot products (matmul_rows.cpp)
+//   f32, bf16, and f16 where oneDNN has it       oneDNN, all layouts in place (matmul_onednn.cpp)
+//   bf16 or f16 where the processor lacks it     widened copies in f32, then the above
+
+namespace ingot::kernels {
+namespace {
+
+// The steps of the last two dimensions, and of the batch where there is one.
+Product::Steps steps_of(const Shape& shape, const Strides& strides) {
+  const int64_t rank = shape.rank();
+  const bool batched = rank == 3 && shape[0] != 1;
+  return {batched ? strides[0] : 0, strides[rank - 2], strides[rank - 1]};
+}
+
+// A dimension of size 1 may have any step: it becomes one of a row-major layout where the columns
+// follow one another, else of a column-major one.
+void settle(Product::Steps& steps, int64_t rows, int64_t columns) {
+  if (columns == 1) {
+    steps.column = 1;
+    steps.row = rows == 1 ? 1 : steps.row;
+  } else if (rows == 1) {
+    steps.row = steps.column == 1 ? columns : 1;
+  }
+}
+
+bool is_readable(const Product::Steps& steps, int64_t rows, int64_t columns) {
+  return (steps.column == 1 && steps.row >= columns) || (steps.row == 1 && steps.column >= rows);
+}
+
+Product::Steps operand_steps(const char* which, const Shape& shape, const Strides& strides) {
+  const int64_t rows = shape.size(-2);
+  const int64_t columns = shape.size(-1);
+  Product::Steps steps = steps_of(shape, strides);
+  settle(steps, rows, columns);
+  check(is_readable(steps, rows, columns), ErrorKind::internal, "matmul: ", which,
+        " has neither contiguous rows nor contiguous columns: shape ", shape, ", strides ",
+        strides);
+  return steps;
+}
+
+void check_views(const ConstView& a, const ConstView& b, const View& y, const ConstView& bias) {
+  const auto matrix = [](const auto& x) { return x.rank() == 2 || x.rank() == 3; };
+  check(matrix(a) && matrix(b) && matrix(y), ErrorKind::internal,
+        "matmul: takes matrices or batches of them: a is ", a.shape, ", b is ", b.shape, ", y is ",
+        y.shape);
+  check(a.size(-1) == b.size(-2) && a.size(-2) == y.size(-2) && b.size(-1) == y.size(-1),
+        ErrorKind::internal, "matmul: shapes do not fit: a is ", a.shape, ", b is ", b.shape,
+        ", y is ", y.shape);
+  const int64_t batch = y.rank() == 3 ? y.shape[0] : 1;
+  const auto fits = [batch](const ConstView& x) { return x.rank() == 2 || x.shape[0] == batch; };
+  check(fits(a) && fits(b), ErrorKind::internal, "matmul: batches differ: a is ", a.shape,
+        ", b is ", b.shape, ", y is ", y.shape);
+  check(a.dtype == b.dtype && (y.dtype == a.dtype || (y.dtype == DType::f32 && is_half(a.dtype))),
+        ErrorKind::internal, "matmul: types do not fit: a is ", a.dtype, ", b is ", b.dtype,
+        ", y is ", y.dtype);
+  check(bias.data == nullptr || (bias.elements() == y.size(-1) && bias.dense()),
+        ErrorKind::internal, "matmul: takes a dense bias of one element a column: got ", bias.shape,
+        " for y ", y.shape);
+}
+
+// One operand shared by the batch and rows of the other that follow each other across it: the
+// batch is just more rows.
+void fold_batch(Product& p) {
+  if (p.batch > 1 && p.b_steps.batch == 0 && p.a_steps.column == 1 &&
+      p.a_steps.batch == p.rows * p.a_steps.row && p.y_steps.batch == p.rows * p.y_steps.row) {
+    p.rows *= p.batch;
+    p.batch = 1;
+    p.a_steps.batch = 0;
+    p.y_steps.batch = 0;
+  }
+}
+
+Product product_of(const ConstView& a, const ConstView& b, const View& y, Accumulate accumulate,
+                   const ConstView& bias) {
+  Product p;
+  p.batch = y.rank() == 3 ? y.shape[0] : 1;
+  p.rows = y.size(-2);
+  p.columns = y.size(-1);
+  p.inner = a.size(-1);
+  p.a = a.data;
+  p.b = b.data;
+  p.y = y.data;
+  p.bias = bias.data;
+  p.a_steps = operand_steps("a", a.shape, a.strides);
+  p.b_steps = operand_steps("b", b.shape, b.strides);
+  p.y_steps = operand_steps("y", y.shape, y.strides);
+  check(p.y_steps.column == 1, ErrorKind::internal,
+        "matmul: the rows of y are not contiguous: ", "shape ", y.shape, ", strides ", y.strides);
+  p.in = a.dtype;
+  p.out = y.dtype;
+  p.bias_type = bias.data == nullptr ? y.dtype : bias.dtype;
+  p.accumulate = accumulate == Accumulate::yes;
+  fold_batch(p);
+  return p;
+}
+
+// y = 0 or y unchanged, plus the bias: a sum over no terms.
+void without_terms(const Cpu& on, const View& y, Accumulate accumulate, const ConstView& bias) {
+  if (accumulate == Accumulate::no) {
+    fill(on, 0, y);
+  }
+  if (bias.data != nullptr) {
+    Strides repeated = Strides::filled(y.rank(), 0);
+    repeated[y.rank() - 1] = 1;
+    kernels::accumulate(on, {bias.data, y.shape, repeated, bias.dtype}, y);
+  }
+}
+
+// Dense f32 memory for as long as a widened product runs.
+class Workspace {
+ public:
+  explicit Workspace(const Shape& shape) : bytes_(shape.elements() * size_of(DType::f32)) {
+    view.data = allocator(cpu_device).allocate(bytes_, Purpose::workspace);
+    view.shape = shape;
+    view.strides = dense_strides(shape);
+  }
+  ~Workspace() {
+    allocator(cpu_device).free(static_cast<std::byte*>(view.data), bytes_, Purpose::workspace);
+  }
+  Workspace(const Workspace&) = delete;
+  Workspace& operator=(const Workspace&) = delete;
+
+  View view;
+
+ private:
+  int64_t bytes_;
+};
+
+template <class AnyView>
+AnyView swapped(AnyView x) {
+  const int64_t last = x.rank() - 1;
+  std::swap(x.shape[last], x.shape[last - 1]);
+  std::swap(x.strides[last], x.strides[last - 1]);
+  return x;
+}
+
+// An operand's elements in f32; what is contiguous stays contiguous, a shared matrix stays one.
+class Widened {
+ public:
+  Widened(const Cpu& on, ConstView x) {
+    if (x.rank() == 3 && (x.strides[0] == 0 || x.shape[0] == 1)) {
+      x.shape.erase(0);
+      x.strides.erase(0);
+    }
+    const bool swap = x.rank() >= 2 && x.stride(-1) != 1;
+    const ConstView source = swap ? swapped(x) : x;
+    memory_ = std::make_unique<Workspace>(source.shape);
+    copy(on, source, memory_->view);
+    view = swap ? swapped(ConstView(memory_->view)) : ConstView(memory_->view);
+  }
+
+  ConstView view;
+
+ private:
+  std::unique_ptr<Workspace> memory_;
+};
+
+void matmul_widened(const Cpu& on, const ConstView& a, const ConstView& b, const View& y,
+                    Accumulate accumulate, const ConstView& bias) {
+  const Widened wide_a(on, a);
+  const Widened wide_b(on, b);
+  std::unique_ptr<Widened> wide_bias;
+  if (bias.data != nullptr) {
+    wide_bias = std::make_unique<Widened>(on, bias);
+  }
+  const ConstView added = wide_bias ? wide_bias->view : ConstView();
+  if (y.dtype == DType::f32) {
+    matmul(on, wide_a.view, wide_b.view, y, accumulate, added);
+    return;
+  }
+  const Workspace wide_y(y.shape);
+  matmul(on, wide_a.view, wide_b.view, wide_y.view, Accumulate::no, added);
+  if (accumulate == Accumulate::yes) {
+    kernels::accumulate(on, wide_y.view, y);
+  } else {
+    copy(on, wide_y.view, y);
+  }
+}
+
+// Product by product, where oneDNN takes the single ones but not the batch.
+bool one_by_one(const Product& p) {
+  Product single = p;
+  single.batch = 1;
+  const auto step = [](const void* data, int64_t elements, DType dtype) {
+    return static_cast<const std::byte*>(data) + elements * size_of(dtype);
+  };
+  for (int64_t i = 0; i < p.batch; ++i) {
+    single.a = step(p.a, i * p.a_steps.batch, p.in);
+    single.b = step(p.b, i * p.b_steps.batch, p.in);
+    single.y = static_cast<std::byte*>(p.y) + i * p.y_steps.batch * size_of(p.out);
+    if (!matmul_onednn(single)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+void matmul(const Cpu& on, const ConstView& a, const ConstView& b, const View& y,
+            Accumulate accumulate, const ConstView& bias) {
+  check_views(a, b, y, bias);
+  if (y.elements() == 0) {
+    return;
+  }
+  if (a.size(-1) == 0) {
+    without_terms(on, y, accumulate, bias);
+    return;
+  }
+  const Product p = product_of(a, b, y, accumulate, bias);
+  if (p.in == DType::f64) {
+    matmul_f64(p);
+  } else if (p.rows <= few_rows && p.b_steps.row == 1 && p.a_steps.column == 1) {
+    matmul_few_rows(p);
+  } else if (!matmul_onednn(p) && (p.batch == 1 || !one_by_one(p))) {
+    check(is_half(p.in), ErrorKind::internal, "matmul: oneDNN has no product of ", name(p.in));
+    matmul_widened(on, a, b, y, accumulate, bias);
+  }
+}
+
+}  // namespace ingot::kernels

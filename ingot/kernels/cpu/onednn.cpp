@@ -1,0 +1,70 @@
+#include "ingot/kernels/cpu/onednn.h"
+
+#include <memory>
+#include <new>
+
+#include "ingot/kernels/cpu/dispatch.h"
+
+namespace ingot::kernels::onednn {
+namespace {
+
+constexpr std::align_val_t alignment{64};
+
+struct AlignedDelete {
+  void operator()(std::byte* data) const { ::operator delete(data, alignment); }
+};
+
+}  // namespace
+
+const dnnl::engine& engine() {
+  static const dnnl::engine cpu = [] {
+    simd_level();  // INGOT_SIMD is read before oneDNN chooses
+    return dnnl::engine(dnnl::engine::kind::cpu, 0);
+  }();
+  return cpu;
+}
+
+dnnl::stream& stream() {
+  thread_local dnnl::stream own(engine());
+  return own;
+}
+
+dnnl::memory::data_type type_of(DType dtype) {
+  switch (dtype) {
+    case DType::f32: return dnnl::memory::data_type::f32;
+    case DType::bf16: return dnnl::memory::data_type::bf16;
+    case DType::f16: return dnnl::memory::data_type::f16;
+    default: break;
+  }
+  throw Error(ErrorKind::internal, concat("onednn: no such element type: got ", name(dtype)));
+}
+
+void* scratch(size_t bytes) {
+  thread_local std::unique_ptr<std::byte, AlignedDelete> buffer;
+  thread_local size_t size = 0;
+  if (bytes > size) {
+    buffer.reset();
+    size = 0;
+    buffer.reset(static_cast<std::byte*>(::operator new(bytes, alignment)));
+    size = bytes;
+  }
+  return buffer.get();
+}
+
+void Prepared::run() {
+  if (scratch_bytes > 0) {
+    bind(DNNL_ARG_SCRATCHPAD, scratch(scratch_bytes));
+  }
+  primitive.execute(stream(), arguments);
+}
+
+size_t KeyHash::operator()(const Key& key) const {
+  uint64_t hash = 0x9e3779b97f4a7c15U;
+  for (const int64_t part : key) {
+    hash = (hash ^ static_cast<uint64_t>(part)) * 0xff51afd7ed558ccdU;
+    hash ^= hash >> 32;
+  }
+  return hash;
+}
+
+}  // namespace ingot::kernels::onednn
