@@ -1,0 +1,71 @@
+#include "ingot/nn/attention.h"
+
+#include "ingot/ops/attention.h"
+#include "ingot/ops/shape.h"
+
+namespace ingot::nn {
+namespace {
+
+// [B, T, heads·C] → [B, T, heads, C]
+Tensor in_heads(const Tensor& x, int64_t heads, int64_t head_dim) {
+  return reshape(x, {x.size(0), x.size(1), heads, head_dim});
+}
+
+}  // namespace
+
+Attention::Attention(const AttentionShape& s, DType dtype, Device device)
+    : wq(s.width, s.heads * s.head_dim, s.bias, dtype, device),
+      wk(s.width, s.kv_heads * s.head_dim, s.bias, dtype, device),
+      wv(s.width, s.kv_heads * s.head_dim, s.bias, dtype, device),
+      wo(s.heads * s.head_dim, s.width, s.output_bias, dtype, device, Role::residual),
+      shape_(s) {
+  check(s.kv_heads > 0 && s.heads % s.kv_heads == 0, ErrorKind::argument,
+        "attention: query heads do not divide among key heads: heads is ", s.heads,
+        ", kv_heads is ", s.kv_heads);
+  if (s.qk_norm != NormKind::none) {
+    q_norm.emplace(s.qk_norm, s.head_dim, s.norm_eps, dtype, device);
+    k_norm.emplace(s.qk_norm, s.head_dim, s.norm_eps, dtype, device);
+  }
+}
+
+Tensor Attention::operator()(const Tensor& x, const Context& context) const {
+  const AttentionShape& s = shape_;
+  const TensorList projected = apply_together(x, {&wq, &wk, &wv});
+  Tensor q = in_heads(projected[0], s.heads, s.head_dim);
+  Tensor k = in_heads(projected[1], s.kv_heads, s.head_dim);
+  Tensor v = in_heads(projected[2], s.kv_heads, s.head_dim);
+  if (q_norm) {
+    q = (*q_norm)(q);
+    k = (*k_norm)(k);
+  }
+  if (context.rope.cos.defined()) {
+    q = rope(q, context.rope.cos, context.rope.sin, s.rope_layout);
+    k = rope(k, context.rope.cos, context.rope.sin, s.rope_layout);
+  }
+  AttentionOptions options;
+  options.causal = s.causal;
+  options.scale = s.scale;
+  options.window = s.window;
+  options.softcap = s.softcap;
+  options.documents = context.documents;
+  options.key_lengths = context.key_lengths;
+  options.alibi_slopes = context.alibi_slopes;
+  if (context.cache != nullptr) {
+    const KvCache::Stored stored = context.cache->extend(context.layer, k, v, options);
+    k = stored.k;
+    v = stored.v;
+  }
+  const Tensor y = attention(q, k, v, options);  // [B, T, H, C]
+  return wo(reshape(y, {x.size(0), x.size(1), s.heads * s.head_dim}));
+}
+
+void Attention::visit(Visitor& v) {
+  v("wq", wq);
+  v("wk", wk);
+  v("wv", wv);
+  v("wo", wo);
+  v("q_norm", q_norm);
+  v("k_norm", k_norm);
+}
+
+}  // namespace ingot::nn

@@ -1,0 +1,60 @@
+#include "ingot/nn/transformer.h"
+
+#include "ingot/ops/elementwise.h"
+
+namespace ingot::nn {
+
+TransformerBlock::TransformerBlock(const TransformerOptions& o, DType dtype, Device device)
+    : attention_norm(o.norm, o.attention.width, o.norm_eps, dtype, device),
+      attention(o.attention, dtype, device),
+      mlp_norm(o.norm, o.attention.width, o.norm_eps, dtype, device),
+      mlp(o.mlp, dtype, device),
+      attention_dropout(o.dropout),
+      mlp_dropout(o.dropout),
+      norm_position_(o.norm_position),
+      residual_(o.residual) {
+  if (norm_position_ == NormPosition::sandwich) {
+    attention_output_norm.emplace(o.norm, o.attention.width, o.norm_eps, dtype, device);
+    mlp_output_norm.emplace(o.norm, o.attention.width, o.norm_eps, dtype, device);
+  }
+}
+
+Tensor TransformerBlock::attended(const Tensor& x, const Context& context) const {
+  const Tensor y = attention(x, context);
+  return attention_dropout(attention_output_norm ? (*attention_output_norm)(y) : y,
+                           context.randomness);
+}
+
+Tensor TransformerBlock::transformed(const Tensor& x, const Context& context) const {
+  const Tensor y = mlp(x);
+  return mlp_dropout(mlp_output_norm ? (*mlp_output_norm)(y) : y, context.randomness);
+}
+
+Tensor TransformerBlock::forward(const Tensor& x, const Context& context) const {
+  if (norm_position_ == NormPosition::post) {
+    if (!residual_) {
+      return mlp_norm(transformed(attention_norm(attended(x, context)), context));
+    }
+    const Tensor middle = attention_norm.add(attended(x, context), x).normed;
+    return mlp_norm.add(transformed(middle, context), middle).normed;
+  }
+  const Tensor y = attended(attention_norm(x), context);
+  if (!residual_) {
+    return transformed(mlp_norm(y), context);
+  }
+  const NormedSum middle = mlp_norm.add(y, x);
+  return middle.sum + transformed(middle.normed, context);
+}
+
+void TransformerBlock::visit(Visitor& v) {
+  v("attention_norm", attention_norm);
+  v("attention", attention);
+  v("attention_output_norm", attention_output_norm);
+  v("mlp_norm", mlp_norm);
+  v("mlp", mlp);
+  v("mlp_output_norm", mlp_output_norm);
+  v("attention_dropout", attention_dropout);
+  v("mlp_dropout", mlp_dropout);
+}
+
+}  // namespace ingot::nn

@@ -1,0 +1,54 @@
+#pragma once
+
+#include "ingot/nn/attention.h"
+#include "ingot/nn/dropout.h"
+#include "ingot/nn/mlp.h"
+
+namespace ingot::nn {
+
+// Where the norms of a layer stand.
+enum class NormPosition : uint8_t {
+  pre,       // x + f(norm x)
+  post,      // norm(x + f x): Vaswani et al. 2017
+  sandwich,  // x + norm f(norm x): Gemma 2, arXiv:2408.00118
+};
+
+struct TransformerOptions {
+  AttentionShape attention;
+  MlpOptions mlp;
+  NormKind norm = NormKind::rms;
+  double norm_eps = 1e-5;
+  NormPosition norm_position = NormPosition::pre;
+  bool residual = true;  // without: x is replaced by f instead of added to
+  double dropout = 0;    // of what is added to the residual stream
+};
+
+// Attention, then a feed-forward layer, each with its norm and residual. x: [B, T, D]
+class TransformerBlock : public Block {
+ public:
+  TransformerBlock(const TransformerOptions& options, DType dtype, Device device);
+
+  void visit(Visitor& v) override;
+
+  Norm attention_norm;
+  Attention attention;
+  std::optional<Norm> attention_output_norm;  // sandwich only
+  Norm mlp_norm;
+  Mlp mlp;
+  std::optional<Norm> mlp_output_norm;  // sandwich only
+  Dropout attention_dropout;
+  Dropout mlp_dropout;
+
+ protected:
+  Tensor forward(const Tensor& x, const Context& context) const override;
+
+ private:
+  // What each half adds to the stream, given its input after the norm before it.
+  Tensor attended(const Tensor& x, const Context& context) const;
+  Tensor transformed(const Tensor& x, const Context& context) const;
+
+  NormPosition norm_position_;
+  bool residual_;
+};
+
+}  // namespace ingot::nn
