@@ -11,14 +11,15 @@ namespace ingot {
 double Evaluation::bits() const { return loss / std::numbers::ln2; }
 double Evaluation::perplexity() const { return std::exp(loss); }
 
-Evaluation evaluate(const Objective& objective, const std::vector<Batch>& batches, Randomness& randomness) {
+Evaluation evaluate(const Objective& objective, int64_t batches, const std::function<Batch(int64_t)>& batch,
+                    Randomness& randomness) {
   const auto start = std::chrono::steady_clock::now();
   const NoGrad quiet;
   randomness.training = false;
   double sum = 0;
   double count = 0;
-  for (const Batch& batch : batches) {
-    const Loss loss = objective(batch);
+  for (int64_t i = 0; i < batches; ++i) {
+    const Loss loss = objective(batch(i));
     sum += loss.sum.device().kind == DeviceKind::meta ? 0 : loss.sum.item();
     count += loss.count;
   }

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <vector>
+#include <functional>
 
 #include "ingot/nn/randomness.h"
 #include "ingot/train/objective.h"
@@ -15,7 +15,9 @@ struct Evaluation {
   double perplexity() const;  // e^loss
 };
 
-// The mean of the objective over batches, without gradients or dropout. Throws Error(numeric) if it is not finite.
-Evaluation evaluate(const Objective& objective, const std::vector<Batch>& batches, Randomness& randomness);
+// The mean of the objective over batches 0 … count − 1, made one at a time, without gradients or dropout. Throws
+// Error(numeric) if it is not finite, Error(config) if no target counts.
+Evaluation evaluate(const Objective& objective, int64_t count, const std::function<Batch(int64_t)>& batch,
+                    Randomness& randomness);
 
 }  // namespace ingot

@@ -5,6 +5,7 @@
 
 #include "ingot/autograd/backward.h"
 #include "ingot/device/flops.h"
+#include "ingot/optim/clip.h"
 
 namespace ingot {
 namespace {
@@ -55,7 +56,7 @@ StepReport train_step(TrainState& state, Training& training) {
   StepReport report;
   report.loss = total.loss / total.count;
   report.learning_rate = training.learning_rate(state.step);
-  report.grad_norm = training.optimizer->grad_norm() / total.count;
+  report.grad_norm = gradient_norm(training.optimizer->parameters()) / total.count;
   try {
     check_finite("loss", report.loss, state);
     check_finite("gradient norm", report.grad_norm, state);
@@ -63,9 +64,8 @@ StepReport train_step(TrainState& state, Training& training) {
     state.position = position;
     throw;
   }
-  const bool clips = training.max_norm > 0 && report.grad_norm > training.max_norm;
-  const double scale = clips ? training.max_norm / (report.grad_norm + 1e-6) : 1.0;
-  training.optimizer->step(report.learning_rate, scale / total.count);
+  const double clip = clip_factor(report.grad_norm, training.max_norm);
+  training.optimizer->step(report.learning_rate, clip / total.count);
 
   ++state.step;
   state.tokens += static_cast<int64_t>(total.count);

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -48,7 +47,7 @@ struct Training {
   std::function<double(int64_t step)> learning_rate;  // of step 0, 1, …
   Objective objective;
   Optimizer* optimizer = nullptr;
-  std::shared_ptr<Randomness> randomness;  // told the step and micro-batch before each forward
+  Randomness* randomness = nullptr;  // told the step and micro-batch before each forward
   std::vector<Observer*> observers;        // called in this order
   std::function<bool()> stop;              // asked before each step
 };

@@ -1,0 +1,140 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "ingot/base/config_diff.h"
+#include "ingot/base/describe.h"
+#include "ingot/models/decoder_config.h"
+#include "ingot/nn/initialise.h"
+#include "ingot/optim/schedule.h"
+#include "ingot/optim/table.h"
+
+namespace ingot {
+
+// A recipe: everything that decides what a run computes. One TOML file; the same keys in --set.
+
+struct DataConfig {
+  std::vector<std::string> train;
+  std::vector<std::string> validation;
+  double validation_share = 0.05;
+
+  template <class V>
+  void describe(V& v) {
+    v("train", train, "text files to learn from; their bytes are the tokens");
+    v("validation", validation, "text files to measure on; none: the last part of each training file");
+    v("validation_share", validation_share, half_open(0, 1), "how much of each training file that is");
+  }
+};
+
+struct LoopConfig {
+  int64_t steps = 1000;
+  int64_t batch = 16;
+  int64_t accumulate = 1;
+  int64_t sequence = 256;
+  double z_loss = 0;
+  double label_smoothing = 0;
+  bool recompute = false;
+
+  template <class V>
+  void describe(V& v) {
+    v("steps", steps, at_least(1), "optimizer steps of the whole run");
+    v("batch", batch, at_least(1), "sequences per optimizer step");
+    v("accumulate", accumulate, at_least(1), "micro-batches that a batch is computed in; divides it");
+    v("sequence", sequence, at_least(1), "tokens per sequence");
+    v("z_loss", z_loss, at_least(0), "weight of logsumexp² in the loss; keeps logits small");
+    v("label_smoothing", label_smoothing, half_open(0, 1), "share of the target spread over all tokens");
+    v("recompute", recompute, "keep no activations inside a block, compute them again in the backward");
+  }
+};
+
+struct EvaluateConfig {
+  int64_t every = 200;
+  int64_t batch = 16;
+  int64_t batches = 0;
+
+  template <class V>
+  void describe(V& v) {
+    v("every", every, at_least(0), "steps between evaluations; 0: at the end only");
+    v("batch", batch, at_least(1), "sequences per batch");
+    v("batches", batches, at_least(0), "batches measured each time; 0: the whole validation set");
+  }
+};
+
+struct CheckpointConfig {
+  int64_t every = 500;
+  int64_t keep = 2;
+
+  template <class V>
+  void describe(V& v) {
+    v("every", every, at_least(0), "steps between checkpoints; 0: at the end only");
+    v("keep", keep, at_least(1), "checkpoints that stay");
+  }
+};
+
+struct SampleConfig {
+  std::string prompt;
+  int64_t tokens = 400;
+  double temperature = 0.8;
+
+  template <class V>
+  void describe(V& v) {
+    v("prompt", prompt, "text that the sample at the end continues");
+    v("tokens", tokens, at_least(0), "length of the sample; 0: none");
+    v("temperature", temperature, at_least(0), "0 takes the likeliest token each time");
+  }
+};
+
+struct Recipe {
+  std::string kind = "pretrain";
+  int64_t seed = 1;
+  std::string dtype = "bf16";
+  DecoderConfig model;
+  nn::InitConfig init;
+  DataConfig data;
+  LoopConfig train;
+  OptimizerConfig optim;
+  ScheduleConfig schedule;
+  EvaluateConfig evaluate;
+  CheckpointConfig checkpoint;
+  SampleConfig sample;
+
+  template <class V>
+  void describe(V& v) {
+    v("kind", kind, one_of({"pretrain"}), "what is trained");
+    v("seed", seed, at_least(0), "of initial weights, data order and dropout");
+    v("dtype", dtype, one_of({"bf16", "f32"}),
+      "weights and activations; bf16 keeps f32 masters, moments and gradients");
+    v.group("model", model, "the network");
+    v.group("init", init, "how its weights start");
+    v.group("data", data, "what it reads");
+    v.group("train", train, "the loop");
+    v.group("optim", optim, "the optimizer");
+    v.group("schedule", schedule, "the learning rate over the run, times optim.lr");
+    v.group("evaluate", evaluate, "measuring on held-out text");
+    v.group("checkpoint", checkpoint, "saving");
+    v.group("sample", sample, "what the trained model writes at the end");
+  }
+};
+
+// Reads a recipe and applies `--set` assignments over it. Throws Error(config) naming file and line, or --set.
+// Paths in the file are relative to the current folder.
+Recipe read_recipe(const std::filesystem::path& path, const std::vector<std::string>& assignments);
+// The same from a TOML text; `name` stands for it in messages.
+Recipe parse_recipe(const std::string& toml, const std::string& name,
+                    const std::vector<std::string>& assignments = {});
+
+// Checks what no single field can: throws Error(config) naming both keys.
+void check_recipe(const Recipe& recipe);
+
+// Whether a resumed run may change this key: those that decide when it stops, saves, measures and prints.
+bool may_change_on_resume(const std::string& path);
+// Throws Error(config) with every key that differs but may not.
+void check_resumable(const Recipe& saved, const Recipe& now);
+
+// All keys with defaults and help, for --help.
+std::string recipe_help();
+
+}  // namespace ingot

@@ -1,0 +1,87 @@
+#include "ingot/cli/session.h"
+
+#include <algorithm>
+
+#include "ingot/autograd/checkpoint.h"
+#include "ingot/ops/cross_entropy.h"
+#include "ingot/tensor/factories.h"
+
+namespace ingot {
+namespace {
+
+constexpr int64_t ignored = -100;
+
+double counted(const Tensor& labels) {
+  if (labels.device().kind == DeviceKind::meta) {
+    return static_cast<double>(labels.elements());
+  }
+  const auto values = labels.values<int64_t>();
+  return static_cast<double>(values.size()) -
+         static_cast<double>(std::count(values.begin(), values.end(), ignored));
+}
+
+void start_weights(Decoder& model, Optimizer& optimizer, const Recipe& recipe) {
+  const TensorDict values = nn::initial_values(model, recipe.init, static_cast<uint64_t>(recipe.seed));
+  for (const auto& [name, tensor] : values) {
+    optimizer.set_master(name, tensor);
+  }
+}
+
+}  // namespace
+
+Session::Session(const Recipe& recipe, Device device)
+    : recipe_(recipe), dtype_(*dtype_named(recipe.dtype)) {
+  check_schedule(recipe_.schedule.schedule, recipe_.train.steps);
+  model_ = std::make_unique<Decoder>(recipe_.model, dtype_, device);
+  model_->require_gradients();
+  model_->randomness()->seed = static_cast<uint64_t>(recipe_.seed);
+  optimizer_ = std::make_unique<Optimizer>(make_optimizer(recipe_.optim, model_->parameters()));
+  start_weights(*model_, *optimizer_, recipe_);
+  if (recipe_.train.recompute) {
+    for (const auto& layer : model_->layers) {
+      layer->wrap([](const nn::Block::Run& run, const Tensor& x) { return recomputed(run, x); });
+    }
+  }
+  objective_ = next_token_objective(*model_, recipe_.train);
+}
+
+Training Session::training(std::function<Batch(int64_t)> batch) {
+  Training out;
+  out.steps = recipe_.train.steps;
+  out.accumulate = recipe_.train.accumulate;
+  out.max_norm = recipe_.optim.clip;
+  out.batch = std::move(batch);
+  out.learning_rate = [config = recipe_](int64_t step) {
+    return learning_rate(config.schedule.schedule, config.optim.learning_rate, step, config.train.steps);
+  };
+  out.objective = objective_;
+  out.optimizer = optimizer_.get();
+  out.randomness = model_->randomness().get();
+  return out;
+}
+
+Objective next_token_objective(const Decoder& model, const LoopConfig& config) {
+  CrossEntropyOptions options;
+  options.ignore_index = ignored;
+  options.z_loss = config.z_loss;
+  options.label_smoothing = config.label_smoothing;
+  options.softcap = model.config().logit_softcap;
+  return [&model, options](const Batch& batch) {
+    BatchInfo info;
+    info.documents = batch.documents;
+    const Tensor hidden = model.hidden(batch.ids, info);
+    Loss loss;
+    loss.sum = linear_cross_entropy(hidden, model.output_weight(), batch.labels, options);
+    loss.count = counted(batch.labels);
+    return loss;
+  };
+}
+
+Batch shape_batch(int64_t batch, int64_t sequence) {
+  Batch out;
+  out.ids = empty({batch, sequence}, DType::i64, meta_device);
+  out.labels = empty({batch, sequence}, DType::i64, meta_device);
+  return out;
+}
+
+}  // namespace ingot

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <memory>
+
+#include "ingot/cli/recipe.h"
+#include "ingot/models/decoder.h"
+#include "ingot/train/train.h"
+
+namespace ingot {
+
+// A recipe joined to a model, an optimizer and an objective. On the meta device it is the same program without
+// values: what `ingot plan` runs.
+class Session {
+ public:
+  // Builds the model with its initial weights and the optimizer's state.
+  Session(const Recipe& recipe, Device device);
+
+  const Recipe& recipe() const { return recipe_; }
+  Decoder& model() { return *model_; }
+  Optimizer& optimizer() { return *optimizer_; }
+  const Objective& objective() const { return objective_; }
+  DType dtype() const { return dtype_; }
+
+  // A training that draws its batches from `batch`; everything else is the recipe's.
+  Training training(std::function<Batch(int64_t position)> batch);
+
+  TrainState state;
+
+ private:
+  Recipe recipe_;
+  DType dtype_;
+  std::unique_ptr<Decoder> model_;
+  std::unique_ptr<Optimizer> optimizer_;
+  Objective objective_;
+};
+
+// The cross-entropy of every next token: Loss{sum over tokens, number of tokens}.
+Objective next_token_objective(const Decoder& model, const LoopConfig& config);
+
+// A batch of shapes alone, for the meta device.
+Batch shape_batch(int64_t batch, int64_t sequence);
+
+}  // namespace ingot

@@ -1,0 +1,150 @@
+#include "ingot/models/decoder.h"
+
+#include "ingot/nn/positions.h"
+#include "ingot/ops/elementwise.h"
+#include "ingot/ops/linear.h"
+#include "ingot/tensor/copy.h"
+#include "ingot/tensor/factories.h"
+
+namespace ingot {
+namespace {
+
+// 0 … T−1 shifted by the tokens read before: [T], or [B, T] where rows have read different numbers.
+Tensor usual_positions(int64_t tokens, const nn::KvCache* cache, Device device) {
+  if (cache == nullptr) {
+    return arange(tokens, DType::i64, device);
+  }
+  const std::vector<int64_t> starts =
+      cache->even() ? std::vector<int64_t>{cache->longest()} : cache->lengths();
+  std::vector<int64_t> out;
+  for (const int64_t start : starts) {
+    for (int64_t t = 0; t < tokens; ++t) {
+      out.push_back(start + t);
+    }
+  }
+  const Shape shape =
+      cache->even() ? Shape{tokens} : Shape{static_cast<int64_t>(starts.size()), tokens};
+  return moved(tensor_of(out, shape), device);
+}
+
+}  // namespace
+
+Decoder::Decoder(const DecoderConfig& config, DType dtype, Device device)
+    : embedding(config.vocab, config.width, dtype, device, config.padding_id),
+      dropout(config.dropout),
+      norm(layer_options(complete(config), 0).norm, config.width, *complete(config).norm_eps, dtype,
+           device),
+      config_(complete(config)) {
+  if (*config_.positions == "learned") {
+    positions.emplace(config_.context, config_.width, dtype, device);
+  }
+  for (int64_t layer = 0; layer < config_.layers; ++layer) {
+    layers.push_back(
+        std::make_unique<nn::TransformerBlock>(layer_options(config_, layer), dtype, device));
+  }
+  if (!*config_.tied) {
+    head.emplace(config_.width, config_.vocab, nn::Bias::no, dtype, device);
+  }
+  nn::name_dropout_sites(*this);
+}
+
+Tensor Decoder::hidden(const Tensor& ids, const BatchInfo& info) const {
+  return run(ids, nullptr, info);
+}
+
+Tensor Decoder::hidden(const Tensor& ids, nn::KvCache& cache, const BatchInfo& info) const {
+  Tensor y = run(ids, &cache, info);
+  cache.advance(ids.size(1));
+  return y;
+}
+
+Tensor Decoder::run(const Tensor& ids, nn::KvCache* cache, const BatchInfo& info) const {
+  check(ids.rank() == 2, ErrorKind::shape, "decoder: takes ids of shape [B, T]: got ", ids.shape());
+  const int64_t length = ids.size(1) + (cache != nullptr ? cache->longest() : 0);
+  check(!positions || length <= config_.context, ErrorKind::argument,
+        "decoder: the sequence is longer than the learned positions: ", length, " tokens, context ",
+        config_.context);
+  const Tensor places =
+      info.positions.defined() ? info.positions : usual_positions(ids.size(1), cache, ids.device());
+  nn::Context context = context_of(places, length, info);
+  context.cache = cache;
+  Tensor x = dropout(embedded(ids, places), context.randomness);  // [B, T, D]
+  for (const auto& layer : layers) {
+    x = (*layer)(x, context);
+    ++context.layer;
+  }
+  return norm(x);
+}
+
+Tensor Decoder::embedded(const Tensor& ids, const Tensor& places) const {
+  Tensor x = embedding(ids);
+  if (config_.embedding_scale != 1) {
+    x = x * config_.embedding_scale;
+  }
+  if (positions) {
+    x = x + (*positions)(places);
+  } else if (*config_.positions == "sinusoidal") {
+    x = x + nn::sinusoidal_table(places, config_.width, x.dtype());
+  }
+  return x;
+}
+
+nn::Context Decoder::context_of(const Tensor& places, int64_t length, const BatchInfo& info) const {
+  nn::Context context;
+  if (*config_.positions == "rope") {
+    context.rope = nn::rotary_tables(config_.rope, places,
+                                     nn::rotated_features(config_.rope, config_.head_dim),
+                                     config_.context, length, accumulator(dtype()));
+  } else if (*config_.positions == "alibi") {
+    context.alibi_slopes = nn::alibi_slopes(config_.heads, places.device());
+  }
+  context.documents = info.documents;
+  context.key_lengths = info.key_lengths;
+  context.randomness = *randomness_;
+  return context;
+}
+
+const Tensor& Decoder::output_weight() const { return head ? head->weight : embedding.weight; }
+
+Tensor Decoder::logits_of(const Tensor& hidden) const {
+  const Tensor y = linear(hidden, output_weight());
+  const double cap = config_.logit_softcap;
+  return cap > 0 ? tanh(y / cap) * cap : y;
+}
+
+Tensor Decoder::logits(const Tensor& ids, const BatchInfo& info) const {
+  return logits_of(hidden(ids, info));
+}
+
+nn::KvCache Decoder::make_cache(int64_t batch, int64_t capacity) const {
+  return {{config_.layers, batch, capacity, config_.kv_heads, config_.head_dim},
+          dtype(),
+          embedding.weight.device()};
+}
+
+void Decoder::visit(nn::Visitor& v) {
+  v("embedding", embedding);
+  v("positions", positions);
+  v("dropout", dropout);
+  v("layers", layers);
+  v("norm", norm);
+  v("head", head);
+}
+
+Tensor documents_of(const Tensor& positions) {
+  check(positions.rank() == 2, ErrorKind::shape,
+        "documents_of: takes positions of shape [B, T]: got ", positions.shape());
+  Tensor out = empty(positions.shape(), DType::i32);
+  const Tensor source = dense(positions);
+  const auto places = source.values<int64_t>();
+  auto documents = out.mutable_values<int32_t>();
+  const auto tokens = static_cast<size_t>(positions.size(1));
+  for (size_t i = 0; i < places.size(); ++i) {
+    const bool first = i % tokens == 0;
+    const bool follows = !first && places[i] == places[i - 1] + 1;
+    documents[i] = first ? 0 : documents[i - 1] + (follows ? 0 : 1);
+  }
+  return out;
+}
+
+}  // namespace ingot

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "ingot/models/decoder_config.h"
+#include "ingot/nn/embedding.h"
+
+namespace ingot {
+
+// What a forward knows of a batch besides its ids.
+struct BatchInfo {
+  Tensor positions;    // [T] or [B, T] i64; undefined: 0 … T−1, after what the cache holds
+  Tensor documents;    // [B, T] i32: attention stays inside equal ids; undefined: one document
+  Tensor key_lengths;  // [B] i32: ids at and beyond are padding; undefined: none
+};
+
+// A causal language model: embedding, L transformer layers, a norm, an output map.
+class Decoder : public nn::Module {
+ public:
+  // Weights start at 0: initialise or load them.
+  explicit Decoder(const DecoderConfig& config, DType dtype = DType::f32,
+                   Device device = cpu_device);
+
+  const DecoderConfig& config() const { return config_; }  // complete
+  DType dtype() const { return embedding.weight.dtype(); }
+
+  // ids: [B, T] i64 → [B, T, D], after the last norm: what linear_cross_entropy takes with
+  // output_weight() and config().logit_softcap. Throws Error(argument) for a sequence longer than
+  // the positions a model with learned ones has.
+  Tensor hidden(const Tensor& ids, const BatchInfo& info = {}) const;
+  // The same for tokens that follow those in `cache`, which then holds them too. Under NoGrad.
+  Tensor hidden(const Tensor& ids, nn::KvCache& cache, const BatchInfo& info = {}) const;
+  // The logits of hidden states: [..., D] → [..., V].
+  Tensor logits_of(const Tensor& hidden) const;
+  Tensor logits(const Tensor& ids, const BatchInfo& info = {}) const;  // [B, T, V]
+  const Tensor& output_weight() const;                                 // [V, D]
+
+  nn::KvCache make_cache(int64_t batch, int64_t capacity) const;
+
+  // What dropout draws from: the trainer moves it on; off until `training` is set.
+  const std::shared_ptr<Randomness>& randomness() const { return randomness_; }
+
+  void visit(nn::Visitor& v) override;
+
+  nn::Embedding embedding;
+  std::optional<nn::Embedding> positions;  // learned ones
+  nn::Dropout dropout;
+  std::vector<std::unique_ptr<nn::TransformerBlock>> layers;
+  nn::Norm norm;
+  std::optional<nn::Linear> head;  // untied only
+
+ private:
+  Tensor run(const Tensor& ids, nn::KvCache* cache, const BatchInfo& info) const;
+  Tensor embedded(const Tensor& ids, const Tensor& places) const;
+  nn::Context context_of(const Tensor& places, int64_t length, const BatchInfo& info) const;
+
+  DecoderConfig config_;
+  std::shared_ptr<Randomness> randomness_ = std::make_shared<Randomness>();
+};
+
+// The document of every token, [B, T] i32, counted from 0 in each row: one starts wherever a
+// position is not the one before plus 1. positions: [B, T] i64
+Tensor documents_of(const Tensor& positions);
+
+}  // namespace ingot

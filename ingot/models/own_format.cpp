@@ -1,0 +1,41 @@
+#include "ingot/models/own_format.h"
+
+#include <nlohmann/json.hpp>
+
+#include "ingot/base/config_json.h"
+#include "ingot/models/decoder.h"
+
+namespace ingot {
+namespace {
+
+DecoderConfig read(const nlohmann::json& json, const std::string& file) {
+  check(json.contains("decoder"), ErrorKind::format, file, ": no key 'decoder'");
+  DecoderConfig config;
+  apply_settings(fields_of(config), json_settings(json["decoder"], file));
+  return complete(config);
+}
+
+void write(const DecoderConfig& config, nlohmann::json& out) {
+  DecoderConfig copy = config;
+  out["architectures"] = {"IngotDecoder"};
+  out["model_type"] = "ingot";
+  out["decoder"] = write_json(fields_of(copy));
+}
+
+std::string misfit(const DecoderConfig& /*config*/) { return ""; }
+
+NameMap names(const DecoderConfig& config) {
+  NameMap map;
+  for (const auto& [name, parameter] : Decoder(config, DType::f32, meta_device).parameters()) {
+    map.pairs.push_back({name, {name}});
+  }
+  return map;
+}
+
+std::string spelled(const std::string& published) { return published; }
+
+}  // namespace
+
+Architecture own_architecture() { return {"ingot", read, write, misfit, names, spelled}; }
+
+}  // namespace ingot

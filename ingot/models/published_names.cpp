@@ -1,0 +1,88 @@
+#include "ingot/models/published_names.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "ingot/ops/shape.h"
+#include "ingot/tensor/copy.h"
+#include "ingot/tensor/layout.h"
+
+namespace ingot {
+namespace {
+
+// The shape that `pair` has in the file.
+Shape published_shape(const NamePair& pair, const TensorDict& shapes) {
+  Shape joined = shapes.at(pair.ours.front()).shape();
+  for (size_t i = 1; i < pair.ours.size(); ++i) {
+    joined[0] += shapes.at(pair.ours[i]).size(0);
+  }
+  if (pair.stored == Stored::transposed) {
+    std::swap(joined[0], joined[1]);
+  }
+  return joined;
+}
+
+void take_apart(const NamePair& pair, const Tensor& stored, const TensorDict& shapes,
+                TensorDict& out) {
+  const Tensor joined = pair.stored == Stored::transposed ? transposed(stored, 0, 1) : stored;
+  if (pair.ours.size() == 1) {
+    out.add(pair.ours.front(), joined);
+    return;
+  }
+  int64_t begin = 0;
+  for (const std::string& name : pair.ours) {
+    const int64_t end = begin + shapes.at(name).size(0);
+    out.add(name, sliced(joined, 0, begin, end));
+    begin = end;
+  }
+}
+
+bool is_ignored(const NameMap& map, const std::string& name) {
+  return std::any_of(map.ignored.begin(), map.ignored.end(),
+                     [&](const std::string& pattern) { return matches(pattern, name); });
+}
+
+}  // namespace
+
+TensorDict from_published(const NameMap& map, const TensorDict& published,
+                          const TensorDict& shapes) {
+  TensorDict out;
+  std::string problems;
+  std::unordered_set<std::string> used;
+  for (const NamePair& pair : map.pairs) {
+    used.insert(pair.theirs);
+    const Shape wanted = published_shape(pair, shapes);
+    if (!published.contains(pair.theirs)) {
+      problems += concat("\n  missing: ", pair.theirs, " ", wanted);
+    } else if (published.at(pair.theirs).shape() != wanted) {
+      problems += concat("\n  shape: ", pair.theirs, " is ", published.at(pair.theirs).shape(),
+                         ", the configuration says ", wanted);
+    } else {
+      take_apart(pair, published.at(pair.theirs), shapes, out);
+    }
+  }
+  for (const auto& [name, tensor] : published) {
+    if (!used.contains(name) && !is_ignored(map, name)) {
+      problems += concat("\n  unexpected: ", name, " ", tensor.shape());
+    }
+  }
+  check(problems.empty(), ErrorKind::format,
+        "model: the tensors do not fit the configuration:", problems);
+  return out;
+}
+
+TensorDict to_published(const NameMap& map, const TensorDict& ours) {
+  TensorDict out;
+  for (const NamePair& pair : map.pairs) {
+    TensorList parts;
+    for (const std::string& name : pair.ours) {
+      parts.push_back(ours.at(name));
+    }
+    const Tensor joined = parts.size() == 1 ? parts.front() : concat(parts, 0);
+    out.add(pair.theirs,
+            pair.stored == Stored::transposed ? copy_of(transposed(joined, 0, 1)) : joined);
+  }
+  return out;
+}
+
+}  // namespace ingot

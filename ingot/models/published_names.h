@@ -1,0 +1,35 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ingot/tensor/tensor_dict.h"
+
+namespace ingot {
+
+// How published tensors stand for ours. One published tensor may hold several of ours, joined along
+// the output dimension, and may store a map as [In, Out].
+enum class Stored : bool { as_ours, transposed };
+
+struct NamePair {
+  std::string theirs;
+  std::vector<std::string> ours;
+  Stored stored = Stored::as_ours;
+};
+
+struct NameMap {
+  std::vector<NamePair> pairs;
+  std::vector<std::string> ignored;  // patterns of published tensors without a place in the model
+};
+
+// Our tensors as views of published ones. `shapes` are the model's parameters, which say where
+// joined tensors divide. Throws Error(format) that lists every published tensor that is missing, of
+// another shape, or unknown.
+TensorDict from_published(const NameMap& map, const TensorDict& published,
+                          const TensorDict& shapes);
+
+// The published tensors of ours (parameters, or gradients by the same names). Tensors joined or
+// transposed are copies.
+TensorDict to_published(const NameMap& map, const TensorDict& ours);
+
+}  // namespace ingot
