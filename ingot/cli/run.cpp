@@ -1,0 +1,183 @@
+#include "ingot/cli/run.h"
+
+#include <fmt/format.h>
+
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "ingot/base/config_toml.h"
+#include "ingot/base/files.h"
+#include "ingot/base/log.h"
+#include "ingot/base/signals.h"
+#include "ingot/base/text_size.h"
+#include "ingot/cli/run_data.h"
+#include "ingot/cli/sample.h"
+#include "ingot/cli/session.h"
+#include "ingot/io/checkpoint.h"
+#include "ingot/models/pretrained.h"
+#include "ingot/train/console.h"
+#include "ingot/train/evaluate.h"
+#include "ingot/train/loss_curve.h"
+#include "ingot/train/machine_peak.h"
+#include "ingot/train/run_log.h"
+#include "ingot/train/saver.h"
+
+namespace ingot {
+namespace {
+
+struct RunFolder {
+  std::filesystem::path path;
+  std::filesystem::path recipe() const { return path / "recipe.toml"; }
+  std::filesystem::path log() const { return path / "log.jsonl"; }
+  std::filesystem::path checkpoints() const { return path / "checkpoints"; }
+  std::filesystem::path model() const { return path / "model"; }
+};
+
+RunFolder open_folder(const RunOptions& options) {
+  RunFolder folder{options.folder.empty() ? std::filesystem::path("runs") / options.recipe.stem()
+                                          : options.folder};
+  make_directories(folder.path);
+  check(is_writable(folder.path), ErrorKind::io, folder.path.string(),
+        ": cannot be written to; choose another --run");
+  const bool begun = std::filesystem::exists(folder.checkpoints());
+  check(!begun || options.resume, ErrorKind::config, folder.path.string(),
+        ": holds a run already; pass --resume to continue it, or choose another --run");
+  make_directories(folder.checkpoints());
+  for (const std::string& name : remove_leftovers(folder.checkpoints())) {
+    log_warn("removed ", name, ", left half-written by an earlier process");
+  }
+  return folder;
+}
+
+// Evaluates every so many steps, after the saver has saved: a failing evaluation loses nothing.
+class Validator : public Observer {
+ public:
+  Validator(Session& session, const RunData& data, RunLog& log) : session_(session), data_(data), log_(log) {}
+
+  void after_step(const TrainState& state, const StepReport&) override {
+    const int64_t every = session_.recipe().evaluate.every;
+    if (every > 0 && state.step % every == 0 && state.step < session_.recipe().train.steps) {
+      measure(state.step);
+    }
+  }
+
+  Evaluation measure(int64_t step) {
+    const int64_t limit = session_.recipe().evaluate.batches;
+    const int64_t count = limit > 0 ? std::min(limit, data_.validation_batches) : data_.validation_batches;
+    const Evaluation found =
+        evaluate(session_.objective(), count, data_.validation, *session_.model().randomness());
+    log_.evaluated(step, found);
+    log_info(fmt::format("step {}: held-out loss {:.4f}, {:.4f} bits per byte ({} bytes in {})", step, found.loss,
+                         found.bits(), text_count(static_cast<double>(found.tokens)),
+                         text_duration(found.seconds)));
+    return found;
+  }
+
+ private:
+  Session& session_;
+  const RunData& data_;
+  RunLog& log_;
+};
+
+void introduce(Session& session, const RunData& data, const RunFolder& folder, double peak) {
+  const Recipe& recipe = session.recipe();
+  log_info(fmt::format("run {}: {} parameters in {}, {} training and {} held-out bytes", folder.path.string(),
+                       text_count(static_cast<double>(session.model().count())), recipe.dtype,
+                       text_count(static_cast<double>(data.train_bytes)),
+                       text_count(static_cast<double>(data.validation_bytes))));
+  log_info(fmt::format("{} steps of {} x {} tokens; matrix peak of this machine {}FLOP/s, measured",
+                       recipe.train.steps, recipe.train.batch, recipe.train.sequence, text_count(peak)));
+  log_info("learning rate over the run:\n",
+           drawn(recipe.schedule.schedule, recipe.optim.learning_rate, recipe.train.steps));
+}
+
+void resume(Session& session, const RunData& data, const RunFolder& folder) {
+  const SavedRun saved = restore_run(folder.checkpoints(), session.optimizer());
+  check(saved.data_hash == data.hash, ErrorKind::config, "resume: the training text changed: its hash is ",
+        data.hash, ", the checkpoint was trained on ", saved.data_hash,
+        "; give it the same text, or start another --run");
+  session.state = saved.state;
+  log_info("continuing at step ", saved.state.step, ", sample ", saved.state.position, ", data hash ",
+           data.hash.substr(0, 12), " matches");
+}
+
+void write_sample(Session& session) {
+  const SampleConfig& config = session.recipe().sample;
+  if (config.tokens > 0) {
+    std::cout << "\n" << sample_text(session.model(), config, static_cast<uint64_t>(session.recipe().seed)) << "\n\n";
+  }
+}
+
+void print_summary(const Recipe& recipe, const TrainState& state, const Evaluation& found, const RunFolder& folder) {
+  nlohmann::ordered_json out;
+  out["run"] = folder.path.string();
+  out["steps"] = state.step;
+  out["tokens"] = state.tokens;
+  out["validation_loss"] = found.loss;
+  out["validation_bits"] = found.bits();
+  out["peak_memory"] = allocator(cpu_device).stats().peak_total;
+  out["dtype"] = recipe.dtype;
+  std::cout << out.dump() << '\n';
+}
+
+// After the last step: saved first, then measured, exported and shown.
+void finish(Session& session, const RunFolder& folder, Saver& saver, Validator& validator, const RunLog& log,
+            bool json) {
+  saver.save(session.state);
+  const Evaluation found = validator.measure(session.state.step);
+  save_pretrained(session.model(), folder.model());
+  if (json) {
+    print_summary(session.recipe(), session.state, found, folder);
+    return;
+  }
+  std::cout << '\n' << loss_curve(log.steps()) << '\n';
+  std::cout << fmt::format("trained {} tokens; held-out {:.4f} nats, {:.4f} bits per byte; peak memory {}\n",
+                           text_count(static_cast<double>(session.state.tokens)), found.loss, found.bits(),
+                           text_bytes(allocator(cpu_device).stats().peak_total));
+  std::cout << "model in " << folder.model().string() << "; continue its text with `ingot generate "
+            << folder.model().string() << "`\n";
+  write_sample(session);
+}
+
+}  // namespace
+
+bool run_recipe(const RunOptions& options) {
+  const Recipe recipe = read_recipe(options.recipe, options.assignments);
+  const RunData data = open_run_data(recipe);
+  const RunFolder folder = open_folder(options);
+  if (options.resume) {
+    const SavedRun saved = peek_run(folder.checkpoints());
+    check_resumable(parse_recipe(saved.recipe, saved.path.string()), recipe);
+  }
+  const StopSignals signals;
+  const double peak = measured_peak_flops(*dtype_named(recipe.dtype));
+  Session session(recipe, cpu_device);
+  introduce(session, data, folder, peak);
+  if (options.resume) {
+    resume(session, data, folder);
+  }
+  write_file(folder.recipe(), to_toml(recipe));
+
+  const CheckpointConfig& saving = recipe.checkpoint;
+  Saver saver({folder.checkpoints(), to_toml(recipe), data.hash, saving.every, saving.keep}, session.optimizer());
+  saver.save(session.state);  // before the first step: a full disk or a wrong mount shows now, not in an hour
+  RunLog log(folder.log(), session.state.step, peak);
+  Console console(session.state.step, recipe.train.steps, peak, true);
+  Validator validator(session, data, log);
+  Training training = session.training(data.batch);
+  training.observers = {&log, &saver, &validator, &console};
+  training.stop = stop_requested;
+  allocator(cpu_device).reset_peak();
+  train(session.state, training);
+  console.finish();
+  if (session.state.step < recipe.train.steps) {
+    saver.save(session.state);
+    log_info("stopped at step ", session.state.step, ", saved; continue with --resume");
+    return false;
+  }
+  finish(session, folder, saver, validator, log, options.json);
+  return true;
+}
+
+}  // namespace ingot

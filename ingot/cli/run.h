@@ -1,0 +1,21 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace ingot {
+
+struct RunOptions {
+  std::filesystem::path recipe;
+  std::vector<std::string> assignments;  // of --set
+  std::filesystem::path folder;          // empty: runs/<recipe's name>
+  bool resume = false;
+  bool json = false;
+};
+
+// Trains as the recipe says, in a run folder. Returns false if it was asked to stop before the end; then everything is
+// saved and --resume continues.
+bool run_recipe(const RunOptions& options);
+
+}  // namespace ingot
