@@ -1,0 +1,70 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ingot/optim/groups.h"
+#include "ingot/optim/rule.h"
+#include "ingot/tensor/tensor_dict.h"
+
+namespace ingot {
+
+// Updates parameters by a rule, from the gradients that backward() left in them. Half-precision
+// parameters have an f32 master, which the rule updates and which is rounded into the parameter in
+// the same pass; f32 and f64 parameters are updated in place.
+class Optimizer {
+ public:
+  // Allocates all masters and state, counted under Purpose::optimizer. Parameters must be dense
+  // floating-point leaves (require_grad). Throws Error(argument) or Error(dtype) naming the one
+  // that is not, Error(config) for a group rule that matches none.
+  Optimizer(const TensorDict& parameters, std::unique_ptr<const Rule> rule,
+            const GroupRules& groups = {});
+
+  // One update of every parameter that has a gradient, from scale·grad(p); `scale` carries
+  // 1 / count of the loss and the clip factor. A parameter without one is left alone. Gradients are
+  // released on the way: their memory goes back to the allocator, which hands it to the next
+  // backward. Throws Error(argument) for a learning rate that is negative or not finite,
+  // Error(numeric) for such a scale, before anything is written.
+  void step(double learning_rate, double scale = 1);
+  void clear();  // releases all gradients
+
+  // Everything that must be saved to go on bit for bit, sharing the live tensors' memory:
+  //   <rule>.<slot>/<parameter>  the rule's tensors: "adamw.m/layers.0.attention.wq.weight"
+  //   <rule>.t/<parameter>       the number of updates, i64, shape []
+  //   master/<parameter>         f32, for half-precision parameters
+  TensorDict state() const;
+  // Copies a saved state in, and rounds masters into their parameters. All names, shapes and types
+  // are checked before the first write. Throws Error(argument), Error(shape) or Error(dtype).
+  void load(const TensorDict& state);
+
+  // Starts a half-precision parameter from unrounded values (f32): master ← values, parameter ←
+  // rounded. For an f32 or f64 parameter: the parameter ← values.
+  void set_master(std::string_view name, const Tensor& values);
+  // The weights in full precision: masters where there are, the parameters themselves elsewhere.
+  TensorDict masters() const;
+
+  std::string_view rule() const { return rule_->name(); }
+  const TensorDict& parameters() const { return parameters_; }
+  const std::vector<Group>& groups() const { return groups_; }  // one per parameter, in order
+  int64_t state_bytes() const;                                  // of slots and masters
+  double state_bytes_per_parameter() const;
+
+ private:
+  // What belongs to one parameter.
+  struct Item {
+    Weight weight;
+    TensorList slots;
+    int64_t t = 0;
+  };
+  Item make_item(const std::string& name, const Tensor& p) const;
+  void update(const Tensor& p, const Group& group, Item& item, double learning_rate, double scale);
+
+  TensorDict parameters_;
+  std::unique_ptr<const Rule> rule_;
+  std::vector<Group> groups_;
+  std::vector<Item> items_;
+};
+
+}  // namespace ingot
