@@ -5,6 +5,10 @@
 
 namespace ingot::kernels {
 
+// Whether matmul reads matrices laid out like this in place: rows or columns are contiguous and do
+// not overlap. Others have to be copied first.
+bool matmul_reads(const Shape& shape, const Strides& strides);
+
 enum class Accumulate : bool { no, yes };
 
 // y = a b, or y += a b.   a: [B, M, K] (or [M, K])   b: [B, K, N]   y: [B, M, N]

@@ -34,18 +34,12 @@ void settle(Product::Steps& steps, int64_t rows, int64_t columns) {
   }
 }
 
-bool is_readable(const Product::Steps& steps, int64_t rows, int64_t columns) {
-  return (steps.column == 1 && steps.row >= columns) || (steps.row == 1 && steps.column >= rows);
-}
-
 Product::Steps operand_steps(const char* which, const Shape& shape, const Strides& strides) {
-  const int64_t rows = shape.size(-2);
-  const int64_t columns = shape.size(-1);
-  Product::Steps steps = steps_of(shape, strides);
-  settle(steps, rows, columns);
-  check(is_readable(steps, rows, columns), ErrorKind::internal, "matmul: ", which,
+  check(matmul_reads(shape, strides), ErrorKind::internal, "matmul: ", which,
         " has neither contiguous rows nor contiguous columns: shape ", shape, ", strides ",
         strides);
+  Product::Steps steps = steps_of(shape, strides);
+  settle(steps, shape.size(-2), shape.size(-1));
   return steps;
 }
 
@@ -207,6 +201,14 @@ bool one_by_one(const Product& p) {
 }
 
 }  // namespace
+
+bool matmul_reads(const Shape& shape, const Strides& strides) {
+  const int64_t rows = shape.size(-2);
+  const int64_t columns = shape.size(-1);
+  Product::Steps steps = steps_of(shape, strides);
+  settle(steps, rows, columns);
+  return (steps.column == 1 && steps.row >= columns) || (steps.row == 1 && steps.column >= rows);
+}
 
 void matmul(const Cpu& on, const ConstView& a, const ConstView& b, const View& y,
             Accumulate accumulate, const ConstView& bias) {
