@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
 """Speed and memory of Ingot's training step against a peer's, measured in turns on the same machine.
 
-usage: bench/peer.py [--rounds 3] [--dtypes bf16 fp32] [--at-least RATIO ...] [--at-most-memory RATIO] -- COMMAND...
+usage: bench/peer.py [--rounds 3] [--dtypes bf16 fp32] [--at-least RATIO ...] [--at-most-memory RATIO] [-- COMMAND...]
 
-COMMAND is Ingot's side. Any of {dtype} {layers} {width} {heads} {vocab} {batch} {seq} {steps} in it is replaced, and it prints,
-as its last line on stdout, one JSON object with tokens_per_second and peak_mb (peak resident memory):
-
-  bench/peer.py -- build/release/ingot bench step --layers {layers} --width {width} --batch {batch} --dtype {dtype} --json
+COMMAND is Ingot's side; by default build/release/ingot bench step over recipes/gpt2-124m.toml. Any of {dtype} (bf16 or f32) {layers}
+{width} {heads} {vocab} {batch} {seq} {steps} in it is replaced. It prints, as its last line on stdout, one JSON object with
+tokens_per_second and peak_mb (peak resident memory).
 
 The peer is torch_train.py in the folder $INGOT_PEERS (or --peers FOLDER; default ../shared/peers beside the tree), run by
 --python (default /usr/bin/python3, with Debian's python3-torch). The two run one after the other in each round, never
@@ -22,6 +21,10 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+OURS = [str(ROOT / "build/release/ingot"), "bench", "step", str(ROOT / "recipes/gpt2-124m.toml"), "--steps", "{steps}", "--json"]
+for setting in ("dtype={dtype}", "model.layers={layers}", "model.width={width}", "model.heads={heads}", "model.vocab={vocab}",
+                "train.batch={batch}", "train.sequence={seq}"):
+    OURS += ["--set", setting]
 SHAPE = {"layers": 12, "width": 768, "heads": 12, "vocab": 50304, "batch": 4, "seq": 256, "steps": 4}
 
 
@@ -52,7 +55,7 @@ def fill(command, values):
 
 
 def arguments():
-    own, ours = sys.argv[1:], []
+    own, ours = sys.argv[1:], OURS
     if "--" in own:
         own, ours = own[:own.index("--")], own[own.index("--") + 1:]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -82,8 +85,8 @@ def compare(chosen, ours, dtype):
         torch += ["--" + name, str(value)]
     runs = {"torch": [], "ingot": []}
     for _ in range(chosen.rounds):
-        if ours:
-            runs["ingot"].append(measure(fill(ours, {**shape, "dtype": dtype})))
+        if ours:  # an empty COMMAND measures the peer alone
+            runs["ingot"].append(measure(fill(ours, {**shape, "dtype": dtype.replace("fp", "f")})))
         runs["torch"].append(measure(torch))
     row = {"dtype": dtype, "rounds": chosen.rounds}
     for side, results in runs.items():

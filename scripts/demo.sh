@@ -45,12 +45,15 @@ name=$(basename "${text%.*}" | tr -cs 'A-Za-z0-9\n' - | tr '[:upper:]' '[:lower:
 run=runs/demo-${name%-}
 [ $again = no ] || rm -rf "$run"
 echo "text: $text, $(wc -c <"$text") bytes; run: $run"
-if [ -f "$run/model.safetensors" ]; then
+if [ -f "$run/model/model.safetensors" ]; then
   echo "already trained; scripts/demo.sh --again trains anew"
 else
-  "$ingot" train recipes/kjv.toml --set "data.train=$text" --run "$run"
+  resume=()
+  [ ! -d "$run/checkpoints" ] || resume=(--resume)
+  quoted=$(sed 's/[\\"]/\\&/g' <<<"$text")  # a TOML string
+  "$ingot" train recipes/kjv.toml --set "data.train=[\"$quoted\"]" --run "$run" "${resume[@]}"
 fi
 
 say "4/4 what it writes"
-"$ingot" generate "$run" --prompt "$(head -c 40 "$text" | head -n 1)" --tokens 400 --temperature 0.8 --seed 1
-printf '\nmore: %s generate %s --prompt "..." --seed 2\n' "$ingot" "$run"
+"$ingot" generate "$run/model" --prompt "$(head -c 40 "$text" | head -n 1)" --tokens 400 --temperature 0.8 --seed 1
+printf '\nmore: %s generate %s --prompt "..." --seed 2\n' "$ingot" "$run/model"
