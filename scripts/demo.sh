@@ -41,7 +41,7 @@ if [ -z "$text" ]; then
     mv "$text.part" "$text"
   fi
 fi
-name=$(basename "${text%.*}" | tr -cs 'A-Za-z0-9\n' - | tr '[:upper:]' '[:lower:]')
+name=$(basename "$text" | sed 's/\.[^.]*$//' | tr -cs 'A-Za-z0-9\n' - | tr '[:upper:]' '[:lower:]')
 run=runs/demo-${name%-}
 [ $again = no ] || rm -rf "$run"
 echo "text: $text, $(wc -c <"$text") bytes; run: $run"
@@ -55,5 +55,6 @@ else
 fi
 
 say "4/4 what it writes"
-"$ingot" generate "$run/model" --prompt "$(head -c 40 "$text" | head -n 1)" --tokens 400 --temperature 0.8 --seed 1
+prompt=$(grep -a -m 1 . "$text" | cut -b 1-40)
+"$ingot" generate "$run/model" --prompt "$prompt" --tokens 400 --temperature 0.8 --seed 1
 printf '\nmore: %s generate %s --prompt "..." --seed 2\n' "$ingot" "$run/model"
