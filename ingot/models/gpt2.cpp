@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "ingot/base/json.h"
+#include "ingot/models/published_config.h"
 
 namespace ingot {
 namespace {
@@ -86,7 +87,7 @@ NameMap names(const DecoderConfig& c) {
     const auto both = [&](const std::string& published, std::initializer_list<const char*> parts,
                           Stored stored) {
       NamePair weight{theirs + published + ".weight", {}, stored};
-      NamePair bias{theirs + published + ".bias", {}};
+      NamePair bias{theirs + published + ".bias", {}, Stored::as_ours};
       for (const char* part : parts) {
         weight.ours.push_back(ours + part + ".weight");
         bias.ours.push_back(ours + part + ".bias");

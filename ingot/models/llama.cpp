@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "ingot/base/json.h"
+#include "ingot/models/published_config.h"
 
 namespace ingot {
 namespace {

@@ -78,7 +78,7 @@ TensorDict to_published(const NameMap& map, const TensorDict& ours) {
     for (const std::string& name : pair.ours) {
       parts.push_back(ours.at(name));
     }
-    const Tensor joined = parts.size() == 1 ? parts.front() : concat(parts, 0);
+    const Tensor joined = parts.size() == 1 ? parts.front() : concat(parts, int64_t{0});
     out.add(pair.theirs,
             pair.stored == Stored::transposed ? copy_of(transposed(joined, 0, 1)) : joined);
   }
