@@ -1,0 +1,32 @@
+#include "ingot/cli/sample.h"
+
+namespace ingot {
+
+Tokens byte_tokens(std::string_view text) {
+  Tokens out;
+  for (const char letter : text) {
+    out.push_back(static_cast<uint8_t>(letter));
+  }
+  return out;
+}
+
+std::string byte_text(std::span<const int64_t> tokens) {
+  std::string out;
+  for (const int64_t token : tokens) {
+    if (token >= 0 && token < 256) {
+      out += static_cast<char>(token);
+    }
+  }
+  return out;
+}
+
+std::string sample_text(const Decoder& model, const SampleConfig& config, uint64_t seed) {
+  const std::string prompt = config.prompt.empty() ? "\n" : config.prompt;
+  GenerateConfig settings;
+  settings.max_tokens = config.tokens;
+  settings.seed = static_cast<int64_t>(seed);
+  settings.sampling.temperature = config.temperature;
+  return prompt + byte_text(generate(model, {byte_tokens(prompt)}, settings)[0]);
+}
+
+}  // namespace ingot

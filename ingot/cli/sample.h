@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "ingot/cli/recipe.h"
+#include "ingot/generate/generate.h"
+#include "ingot/models/decoder.h"
+
+namespace ingot {
+
+// A text as byte tokens and back: token i < 256 is the byte i; other tokens have no text.
+Tokens byte_tokens(std::string_view text);
+std::string byte_text(std::span<const int64_t> tokens);
+
+// The prompt and what the model writes after it.
+std::string sample_text(const Decoder& model, const SampleConfig& config, uint64_t seed);
+
+}  // namespace ingot
