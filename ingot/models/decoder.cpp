@@ -68,6 +68,7 @@ Tensor Decoder::run(const Tensor& ids, nn::KvCache* cache, const BatchInfo& info
       info.positions.defined() ? info.positions : usual_positions(ids.size(1), cache, ids.device());
   nn::Context context = context_of(places, length, info);
   context.cache = cache;
+  context.randomness.training = context.randomness.training && cache == nullptr;
   Tensor x = dropout(embedded(ids, places), context.randomness);  // [B, T, D]
   for (const auto& layer : layers) {
     x = (*layer)(x, context);
