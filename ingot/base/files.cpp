@@ -126,7 +126,7 @@ MappedFile::~MappedFile() {
 }
 
 AtomicFile::AtomicFile(fs::path path) : path_(std::move(path)) {
-  check(!fs::is_directory(path_), ErrorKind::io, path_.string(),
+  check(!is_folder(path_), ErrorKind::io, path_.string(),
         ": cannot write the file: a folder has this name");
   for (int attempt = 0; descriptor_ < 0; ++attempt) {
     temporary_ = folder_of(path_) /
@@ -210,11 +210,24 @@ int64_t free_bytes(const fs::path& folder) {
   return static_cast<int64_t>(about.f_bavail) * static_cast<int64_t>(about.f_frsize);
 }
 
+bool file_exists(const fs::path& path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored);
+}
+
+bool is_folder(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_directory(path, ignored);
+}
+
 void make_directories(const fs::path& folder) {
   std::error_code code;
-  fs::create_directories(folder, code);
-  if (code || !fs::is_directory(folder)) {
+  const bool is_new = fs::create_directories(folder, code);
+  if (code || !is_folder(folder)) {
     fail(folder, "cannot create the folder", code ? code.value() : ENOTDIR);
+  }
+  if (is_new) {
+    sync_folder(folder_of(folder));
   }
 }
 

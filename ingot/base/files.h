@@ -72,6 +72,10 @@ void rename_path(const std::filesystem::path& from, const std::filesystem::path&
 // Bytes that this user may still write to the file system of `folder`, which must exist.
 int64_t free_bytes(const std::filesystem::path& folder);
 
+// False too where the system does not let this user look.
+bool file_exists(const std::filesystem::path& path);  // of any kind, folders too
+bool is_folder(const std::filesystem::path& path);
+
 void make_directories(const std::filesystem::path& folder);  // with its parents; may exist already
 
 // Whether a file can be created in `folder`, found out by creating one (and removing it): mount
