@@ -1,7 +1,5 @@
 #pragma once
 
-#include <optional>
-
 #include "ingot/tensor/tensor.h"
 
 namespace ingot {
@@ -13,19 +11,23 @@ struct AttentionOptions {
                        // all. Without causal: |i − j| < window
   double softcap = 0;  // scores become cap · tanh(score / cap); 0 = off. Gemma 2, arXiv:2408.00118
   int64_t query_offset =
-      0;  // position of query 0 among the keys (decoding with a KV cache): T_k − T_q usually
-  Tensor documents;     // [B, T] i32, document id of every key (and query): attention stays inside
-                        // equal ids; undefined = one
-  Tensor key_lengths;   // [B] i32: keys at and beyond are padding; undefined = none
-  Tensor alibi_slopes;  // [H] f32: adds −slope·(i − j) to scores (Press et al. 2022,
-                        // arXiv:2108.12409); undefined = none
+      0;  // position of query 0 among the keys (decoding with a KV cache): S − T usually
+  Tensor documents{};     // [B, S] i32, document id of every key, and of the query at its position:
+                          // attention stays inside equal ids; undefined = one document
+  Tensor key_lengths{};   // [B] i32: keys at and beyond are padding; undefined = none
+  Tensor alibi_slopes{};  // [H] f32: adds −slope·(i − j) to scores (Press et al. 2022,
+                          // arXiv:2108.12409); undefined = none
 };
 
 // y_i = Σ_j softmax_j(scale · q_i·k_j) v_j per head, tiled with an online softmax: no T×T buffer
 // exists in forward or backward (Dao et al. 2022, arXiv:2205.14135). Query head h reads key/value
 // head h / (H/K). q: [B, T, H, C]   k, v: [B, S, K, C]   y: [B, T, H, C]. Rows ([H, C] of one
 // token) may be strided: slices of a fused projection are read in place. A query that sees no key
-// gives 0. Scores and sums in f32 (f64 for f64).
+// gives 0. Scores and sums in f32 (f64 for f64). Differentiable once; gradients do not depend on
+// the run.
+// FLOPs counted: 4·B·H·C·n forward and 2.5 times that backward (which recomputes the scores), n the
+// pairs (i, j) that causal and window leave visible in one head; documents and key_lengths are not
+// looked into, so that the count is the same on the meta device.
 Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v,
                  const AttentionOptions& options = {});
 

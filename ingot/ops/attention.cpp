@@ -1,0 +1,161 @@
+#include "ingot/ops/attention.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "ingot/autograd/record.h"
+#include "ingot/device/allocator.h"
+#include "ingot/device/flops.h"
+#include "ingot/device/on_device.h"
+#include "ingot/kernels/attention.h"
+#include "ingot/ops/token_rows.h"
+#include "ingot/tensor/copy.h"
+#include "ingot/tensor/factories.h"
+
+namespace ingot {
+namespace {
+
+void check_shapes(const Tensor& q, const Tensor& k, const Tensor& v) {
+  check(q.rank() == 4 && k.rank() == 4, ErrorKind::shape,
+        "attention: takes q of shape [B, T, H, C] and k, v of [B, S, K, C]: q is ", q.shape(),
+        ", k is ", k.shape());
+  check(k.shape() == v.shape(), ErrorKind::shape, "attention: keys and values differ: k is ",
+        k.shape(), ", v is ", v.shape());
+  check(q.size(0) == k.size(0) && q.size(3) == k.size(3), ErrorKind::shape,
+        "attention: queries and keys differ in batch or head width: q is ", q.shape(), ", k is ",
+        k.shape());
+  check(k.size(2) > 0 && q.size(2) % k.size(2) == 0, ErrorKind::shape,
+        "attention: query heads are no multiple of key heads: H is ", q.size(2), ", K is ",
+        k.size(2));
+  check(is_float(q.dtype()) && q.dtype() == k.dtype() && q.dtype() == v.dtype(), ErrorKind::dtype,
+        "attention: takes q, k and v of one floating-point type: got ", q.dtype(), ", ", k.dtype(),
+        " and ", v.dtype());
+}
+
+void check_option(const char* name, const Tensor& x, const Shape& shape, DType dtype) {
+  check(!x.defined() || (x.shape() == shape && x.dtype() == dtype), ErrorKind::shape,
+        "attention: ", name, " does not fit: takes ", dtype, " of shape ", shape, ", got ",
+        x.defined() ? x.dtype() : dtype, " of ", x.shape());
+}
+
+void check_options(const Tensor& q, const Tensor& k, const AttentionOptions& options) {
+  check(options.window >= 0, ErrorKind::argument, "attention: the window is negative: got ",
+        options.window, "; give 0 for none");
+  check(options.softcap >= 0, ErrorKind::argument, "attention: the softcap is negative: got ",
+        options.softcap, "; give 0 for none");
+  check(options.query_offset >= 0, ErrorKind::argument,
+        "attention: the query offset is negative: got ", options.query_offset);
+  check_option("documents", options.documents, {k.size(0), k.size(1)}, DType::i32);
+  check_option("key_lengths", options.key_lengths, {k.size(0)}, DType::i32);
+  check_option("alibi_slopes", options.alibi_slopes, {q.size(2)}, DType::f32);
+  check(!options.documents.defined() || options.query_offset + q.size(1) <= k.size(1),
+        ErrorKind::shape, "attention: queries lie beyond the keys, whose documents are given: ",
+        "the last query is at ", options.query_offset + q.size(1) - 1, ", S is ", k.size(1));
+}
+
+// Pairs (i, j) that causal and window leave visible in one head.
+int64_t visible_pairs(int64_t queries, int64_t keys, const AttentionOptions& options) {
+  int64_t pairs = 0;
+  for (int64_t i = options.query_offset; i < options.query_offset + queries; ++i) {
+    int64_t end = keys;
+    if (options.causal) {
+      end = std::min(end, i + 1);
+    } else if (options.window > 0) {
+      end = std::min(end, i + options.window);
+    }
+    const int64_t begin = options.window > 0 ? std::max<int64_t>(i - options.window + 1, 0) : 0;
+    pairs += std::max<int64_t>(end - begin, 0);
+  }
+  return pairs;
+}
+
+int64_t forward_flops(const Tensor& q, const Tensor& k, const AttentionOptions& options) {
+  return 4 * q.size(0) * q.size(2) * q.size(3) * visible_pairs(q.size(1), k.size(1), options);
+}
+
+// The options as the kernels take them; a view into each tensor given.
+kernels::AttentionRule rule_of(const AttentionOptions& options, int64_t width) {
+  const auto view = [](const Tensor& x) { return x.defined() ? x.view() : ConstView(); };
+  return {.causal = options.causal,
+          .scale = options.scale != 0 ? options.scale : 1 / std::sqrt(static_cast<double>(width)),
+          .window = options.window,
+          .softcap = options.softcap,
+          .query_offset = options.query_offset,
+          .documents = view(options.documents),
+          .key_lengths = view(options.key_lengths),
+          .alibi_slopes = view(options.alibi_slopes)};
+}
+
+Tensor workspace_of(int64_t elements, const Tensor& q) {
+  const PurposeScope scope(Purpose::workspace);
+  return empty({elements}, accumulator(q.dtype()), q.device());
+}
+
+// The options' tensors, dense and watched for writes until the backward.
+struct SavedOptions {
+  AttentionOptions options;
+  Saved documents, key_lengths, alibi_slopes;
+
+  explicit SavedOptions(const AttentionOptions& given)
+      : options(given),
+        documents(given.documents),
+        key_lengths(given.key_lengths),
+        alibi_slopes(given.alibi_slopes) {}
+  const AttentionOptions& operator()() const {
+    documents();
+    key_lengths();
+    alibi_slopes();
+    return options;
+  }
+};
+
+TensorList attention_gradients(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& y,
+                               const Tensor& lse, const Tensor& given_dy,
+                               const AttentionOptions& options) {
+  const Tensor dy = token_rows(given_dy);
+  Tensor dq = empty(q.shape(), q.dtype(), q.device());
+  Tensor dk = empty(k.shape(), k.dtype(), k.device());
+  Tensor dv = empty(v.shape(), v.dtype(), v.device());
+  Tensor delta = workspace_of(lse.elements(), q);
+  Tensor space = workspace_of(kernels::attention_backward_workspace(q.shape(), k.shape()), q);
+  count_flops(forward_flops(q, k, options) * 5 / 2);
+  on_device(q.device(), [&](const auto& on) {
+    kernels::attention_backward(on, {q.view(), k.view(), v.view(), y.view(), lse.view()}, dy.view(),
+                                rule_of(options, q.size(3)),
+                                {dq.fresh_view(), dk.fresh_view(), dv.fresh_view()},
+                                delta.fresh_view(), space.fresh_view());
+  });
+  const char* name = "attention's backward";
+  return record(name, TensorList{dq, dk, dv}, first_order_only(name, {q, k, v, given_dy}));
+}
+
+}  // namespace
+
+Tensor attention(const Tensor& given_q, const Tensor& given_k, const Tensor& given_v,
+                 const AttentionOptions& given) {
+  check_shapes(given_q, given_k, given_v);
+  check_options(given_q, given_k, given);
+  const Tensor q = token_rows(given_q);
+  const Tensor k = token_rows(given_k);
+  const Tensor v = token_rows(given_v);
+  AttentionOptions options = given;
+  for (Tensor* x : {&options.documents, &options.key_lengths, &options.alibi_slopes}) {
+    *x = x->defined() ? dense(*x) : *x;
+  }
+  Tensor y = empty(q.shape(), q.dtype(), q.device());
+  Tensor lse = empty({q.size(0), q.size(2), q.size(1)}, accumulator(q.dtype()), q.device());
+  Tensor space = workspace_of(kernels::attention_workspace(q.shape(), k.shape()), q);
+  count_flops(forward_flops(q, k, options));
+  on_device(q.device(), [&](const auto& on) {
+    kernels::attention(on, q.view(), k.view(), v.view(), rule_of(options, q.size(3)),
+                       y.fresh_view(), lse.fresh_view(), space.fresh_view());
+  });
+  return record("attention", y,
+                jointly({q, k, v}, [q = saved(q), k = saved(k), v = saved(v), lse = saved(lse),
+                                    options = SavedOptions(options)](const TensorList& dys,
+                                                                     const TensorList& ys) {
+                  return attention_gradients(q(), k(), v(), ys[0], lse(), dys[0], options());
+                }));
+}
+
+}  // namespace ingot
