@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ingot/tensor/factories.h"
+
 namespace ingot {
 
 Tensor& require_grad(Tensor& x) {
@@ -48,6 +50,12 @@ const Tensor& Saved::operator()() const {
         x_.defined() ? x_.storage()->version() : 0, ", saved at ", version_,
         "; write to a copy, or after backward");
   return x_;
+}
+
+Tensor history_of(const Tensor& x) {
+  Tensor stub = empty({0}, x.dtype(), x.device());
+  stub.set_node(x.node(), x.node_output());
+  return stub;
 }
 
 Formula first_order_only(std::string_view op, const TensorList& xs) {

@@ -90,6 +90,9 @@ Formula jointly(const TensorList& xs, F vjp) {
   return formula;
 }
 
+// An empty tensor with x's history: stands for x in first_order_only without keeping its values.
+Tensor history_of(const Tensor& x);
+
 // A formula for the result of a fused backward kernel: differentiating it again is an Error naming
 // `op`.
 Formula first_order_only(std::string_view op, const TensorList& xs);

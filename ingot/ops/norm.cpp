@@ -130,13 +130,6 @@ TensorList composed_backward(const Kept& kept, const Tensor& dy, double eps) {
           kept.wants_bias ? sum_to(dy_wide, features) : Tensor()};
 }
 
-// An empty tensor with x's history: names x to autograd without keeping its values.
-Tensor history_of(const Tensor& x) {
-  Tensor stub = empty({0}, x.dtype(), x.device());
-  stub.set_node(x.node(), x.node_output());
-  return stub;
-}
-
 Tensor normalized(const char* op, Kind kind, const Tensor& input, const Tensor& weight,
                   const Tensor& bias, double eps) {
   check_inputs(op, input, weight, bias);
