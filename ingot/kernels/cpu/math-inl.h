@@ -1,7 +1,7 @@
 // Exponentials, logarithms and the normal distribution on lanes, right for every argument:
 // infinities, NaN, denormal results, the far tails. Included once per Highway target.
 //
-// Largest errors found over dense sweeps are in tests/ops/unary_accuracy_test.cpp.
+// tests/ops/unary_test.cpp states their accuracy.
 #if defined(INGOT_KERNELS_CPU_MATH_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef INGOT_KERNELS_CPU_MATH_INL_H_
 #undef INGOT_KERNELS_CPU_MATH_INL_H_
