@@ -29,8 +29,9 @@ class Naive {
     each_query([&](int64_t b, int64_t h, int64_t i, const Row& row) {
       double* to = at(y, b, i, h);
       for (int64_t j = 0; j < keys(); ++j) {
+        const double* from = at(v_, b, j, key_head(h));
         for (int64_t c = 0; c < width(); ++c) {
-          to[c] += row.p[static_cast<size_t>(j)] * at(v_, b, j, key_head(h))[c];
+          to[c] += row.p[static_cast<size_t>(j)] * from[c];
         }
       }
     });
@@ -51,11 +52,9 @@ class Naive {
       for (int64_t j = 0; j < keys(); ++j) {
         const auto n = static_cast<size_t>(j);
         const double ds = row.p[n] * (dp[n] - mean) * row.slope[n];
-        for (int64_t c = 0; c < width(); ++c) {
-          at(dv, b, j, key_head(h))[c] += row.p[n] * at(dy, b, i, h)[c];
-          at(dq, b, i, h)[c] += ds * at(k_, b, j, key_head(h))[c];
-          at(dk, b, j, key_head(h))[c] += ds * at(q_, b, i, h)[c];
-        }
+        add(at(dv, b, j, key_head(h)), row.p[n], at(dy, b, i, h));
+        add(at(dq, b, i, h), ds, at(k_, b, j, key_head(h)));
+        add(at(dk, b, j, key_head(h)), ds, at(q_, b, i, h));
       }
     });
     return {dq, dk, dv};
@@ -132,6 +131,11 @@ class Naive {
   int64_t key_head(int64_t h) const { return h / (q_.size(2) / k_.size(2)); }
   double dot(const double* a, const double* b) const {
     return std::inner_product(a, a + width(), b, 0.0);
+  }
+  void add(double* to, double factor, const double* from) const {
+    for (int64_t c = 0; c < width(); ++c) {
+      to[c] += factor * from[c];
+    }
   }
   static int32_t integer(const Tensor& x, int64_t i) {
     return x.values<int32_t>()[static_cast<size_t>(i)];

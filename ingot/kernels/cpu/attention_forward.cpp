@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "ingot/kernels/attention.h"
+#include "ingot/kernels/cpu/attention_decode.h"
 #include "ingot/kernels/cpu/parallel.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -138,7 +139,7 @@ struct ForwardTile {
   }
 
   template <int N>
-  void soften_columns(int64_t keys, int64_t n) {
+  HWY_FLATTEN void soften_columns(int64_t keys, int64_t n) {
     const hn::ScalableTag<C> d;
     const auto lanes = static_cast<int64_t>(hn::Lanes(d));
     hn::Vec<decltype(d)> high[N];
@@ -237,7 +238,9 @@ namespace ingot::kernels {
 HWY_EXPORT(forward_tiles);
 
 int64_t attention_workspace(const Shape& q, const Shape& k) {
-  (void)k;
+  if (q[1] <= decode_queries) {
+    return attention_decode_workspace(q, k);
+  }
   const int64_t wide = padded(q[3]);
   return workers() *
          (wide * (tile_queries * 2 + tile_keys * 2) + tile_keys * tile_queries + 3 * tile_queries);
@@ -245,6 +248,10 @@ int64_t attention_workspace(const Shape& q, const Shape& k) {
 
 void attention(const Cpu&, const ConstView& q, const ConstView& k, const ConstView& v,
                const AttentionRule& rule, const View& y, const View& lse, const View& workspace) {
+  if (q.size(1) <= decode_queries) {
+    attention_decode(q, k, v, rule, y, lse, workspace);
+    return;
+  }
   HWY_DYNAMIC_DISPATCH(forward_tiles)(q, k, v, rule, y, lse, workspace);
 }
 

@@ -140,9 +140,11 @@ struct Left {
 enum class Into : uint8_t { fresh, sum, scaled_sum };  // out = ab, out + ab, scale_m · out + ab
 
 // out[m][n] (+)= Σ_{k in depth} a(m, k) b[k][n] for block_rows rows and N vectors of columns.
+// Flattened: a lambda left out of line would keep the sums in memory.
 template <int N, Into into, class C>
-HWY_INLINE void product_block(Left<C> a, const C* HWY_RESTRICT b, int64_t b_stride, Span depth,
-                              C* HWY_RESTRICT out, int64_t out_stride, const C* scale) {
+HWY_FLATTEN HWY_NOINLINE void product_block(Left<C> a, const C* HWY_RESTRICT b, int64_t b_stride,
+                                            Span depth, C* HWY_RESTRICT out, int64_t out_stride,
+                                            const C* scale) {
   constexpr int M = block_rows;
   const hn::ScalableTag<C> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
