@@ -67,6 +67,10 @@ class Philox {
     stream_ = {spread[2], spread[3]};
   }
 
+  // What a SIMD kernel needs to compute many blocks at once, named as in the layout above.
+  constexpr const std::array<uint32_t, 2>& key() const { return key_; }        // k0, k1
+  constexpr const std::array<uint32_t, 2>& stream() const { return stream_; }  // h0, h1
+
   // Block b: four independent words, uniform over all 2³² values.
   constexpr PhiloxBlock block(uint64_t b) const {
     return philox4x32_10({low(b), high(b), stream_[0], stream_[1]}, key_);

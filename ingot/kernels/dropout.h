@@ -6,8 +6,8 @@
 
 namespace ingot::kernels {
 
-// y_i = keep_i · x_i / (1 − p), where keep_i is whether element i of the key's uniform stream is at
-// least p. x, y dense, of one floating-point dtype.
+// y_i = x_i / (1 − p) where word i of Philox(key) ≥ p 2³², else 0.   0 ≤ p < 1; x and y dense, of
+// one floating-point dtype; they may be the same memory.
 void dropout(const Cpu& on, const ConstView& x, double p, const RandomKey& key, const View& y);
 
 }  // namespace ingot::kernels

@@ -2,7 +2,7 @@
 
 #include "ingot/autograd/record.h"
 #include "ingot/device/on_device.h"
-#include "ingot/kernels/embedding.h"
+#include "ingot/kernels/index.h"
 #include "ingot/ops/shape.h"
 #include "ingot/tensor/copy.h"
 #include "ingot/tensor/factories.h"
@@ -11,48 +11,74 @@
 namespace ingot {
 namespace {
 
-void check_ids(const Tensor& ids, int64_t vocabulary) {
-  if (ids.device().kind == DeviceKind::meta) {
-    return;
+void check_inputs(const Tensor& weight, const Tensor& ids) {
+  check(is_float(weight.dtype()), ErrorKind::dtype,
+        "embedding: takes a floating-point weight: got ", weight.dtype());
+  check(ids.dtype() == DType::i64 || ids.dtype() == DType::i32, ErrorKind::dtype,
+        "embedding: takes i64 or i32 ids: got ", ids.dtype());
+  check(weight.rank() == 2, ErrorKind::shape, "embedding: takes a weight [V, D]: got ",
+        weight.shape());
+  check(weight.device() == ids.device(), ErrorKind::device,
+        "embedding: devices differ: weight is on ", weight.device(), ", ids are on ", ids.device());
+}
+
+// The indices of element `flat` of a dense tensor.
+Shape position_of(int64_t flat, const Shape& shape) {
+  Shape position = shape;
+  for (int64_t i = shape.rank() - 1; i >= 0; --i) {
+    position[i] = flat % shape[i];
+    flat /= shape[i];
   }
-  const auto values = ids.values<int64_t>();
-  for (size_t n = 0; n < values.size(); ++n) {
-    check(values[n] >= 0 && values[n] < vocabulary, ErrorKind::argument, "embedding: id ",
-          values[n], " at position ", n, " is outside the vocabulary of ", vocabulary);
+  return position;
+}
+
+void check_range(const Tensor& ids, int64_t rows) {
+  int64_t bad = -1;
+  on_device(ids.device(),
+            [&](const auto& on) { bad = kernels::first_outside(on, ids.view(), rows); });
+  if (bad >= 0) {
+    const Tensor flat = reshaped(ids, {ids.elements()});
+    throw Error(ErrorKind::argument,
+                concat("embedding: id out of range: ids", position_of(bad, ids.shape()), " is ",
+                       static_cast<int64_t>(sliced(flat, 0, bad, bad + 1).item()), ", weight has ",
+                       rows, " rows"));
   }
 }
 
-// Σ_n dy[n] into row ids[n]. The gradient is linear in dy, with an embedding as its own gradient.
-Tensor scattered_rows(const Tensor& ids, const Tensor& dy, const Shape& table) {
-  Tensor dweight = zeros(table, accumulator(dy.dtype()), dy.device());
-  const Tensor rows = contiguous(dy);
+// dW = Σ_n e(ids_n) dy_nᵀ: [V, D], in accumulator(dtype); ids flat.
+Tensor rows_added(const Tensor& dy, const Tensor& ids, int64_t rows) {
+  const int64_t features = dy.size(-1);
+  const Tensor source = reshaped(dense(dy), {1, ids.elements(), features});
+  Tensor dw = zeros({rows, features}, accumulator(dy.dtype()), dy.device());
   on_device(dy.device(), [&](const auto& on) {
-    kernels::embedding_backward(on, ids.view(), rows.view(), dweight.fresh_view());
+    kernels::select_add(on, ids.view(), source.view(),
+                        reshaped(dw, {1, rows, features}).fresh_view());
   });
-  return record("embedding backward", dweight,
-                wrt(dy, [ids, shape = dy.shape(), dtype = dy.dtype()](const Tensor& dtable) {
-                  return reshape(embedding(cast(dtable, dtype), ids), shape);
+  return record("embedding backward", dw,
+                wrt(dy, [ids, shape = dy.shape(), dtype = dy.dtype()](const Tensor& ddw) {
+                  return cast(reshape(embedding(ddw, ids), shape), dtype);
                 }));
 }
 
 }  // namespace
 
-Tensor embedding(const Tensor& weight, const Tensor& ids) {
-  check(weight.rank() == 2, ErrorKind::shape, "embedding: weight must be [V, D]: got ",
-        weight.shape());
-  check(ids.dtype() == DType::i64 || ids.dtype() == DType::i32, ErrorKind::dtype,
-        "embedding: ids must be i64 or i32: got ", ids.dtype());
-  const Tensor index = dense(converted(ids, DType::i64));
-  check_ids(index, weight.size(0));
-  const Tensor table = contiguous(weight);
+Tensor embedding(const Tensor& weight, const Tensor& input) {
+  check_inputs(weight, input);
+  const Tensor ids = dense(input);
+  check_range(ids, weight.size(0));
+  const int64_t count = ids.elements();
+  const int64_t features = weight.size(1);
+  const Tensor flat = reshaped(ids, {count});
+  const Tensor table = reshaped(dense(weight), {1, weight.size(0), features});
   Shape shape = ids.shape();
-  shape.push_back(weight.size(1));
+  shape.push_back(features);
   Tensor y = empty(shape, weight.dtype(), weight.device());
   on_device(weight.device(), [&](const auto& on) {
-    kernels::embedding(on, table.view(), index.view(), y.fresh_view());
+    kernels::select(on, table.view(), flat.view(), reshaped(y, {1, count, features}).fresh_view());
   });
-  return record("embedding", y, wrt(table, [index, shape = weight.shape()](const Tensor& dy) {
-                  return scattered_rows(index, dy, shape);
+  return record("embedding", y,
+                wrt(weight, [ids = saved(flat), rows = weight.size(0)](const Tensor& dy) {
+                  return rows_added(dy, ids(), rows);
                 }));
 }
 
