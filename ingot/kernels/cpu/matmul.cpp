@@ -1,11 +1,12 @@
 #include "ingot/kernels/matmul.h"
 
 #include <memory>
+#include <optional>
 #include <utility>
 
-#include "ingot/device/allocator.h"
 #include "ingot/kernels/copy.h"
 #include "ingot/kernels/cpu/product.h"
+#include "ingot/kernels/cpu/widened.h"
 
 // Which route a product takes:
 //   f64                                          blocked loops (matmul_f64.cpp)
@@ -111,26 +112,6 @@ void without_terms(const Cpu& on, const View& y, Accumulate accumulate, const Co
   }
 }
 
-// Dense f32 memory for as long as a widened product runs.
-class Workspace {
- public:
-  explicit Workspace(const Shape& shape) : bytes_(shape.elements() * size_of(DType::f32)) {
-    view.data = allocator(cpu_device).allocate(bytes_, Purpose::workspace);
-    view.shape = shape;
-    view.strides = dense_strides(shape);
-  }
-  ~Workspace() {
-    allocator(cpu_device).free(static_cast<std::byte*>(view.data), bytes_, Purpose::workspace);
-  }
-  Workspace(const Workspace&) = delete;
-  Workspace& operator=(const Workspace&) = delete;
-
-  View view;
-
- private:
-  int64_t bytes_;
-};
-
 template <class AnyView>
 AnyView swapped(AnyView x) {
   const int64_t last = x.rank() - 1;
@@ -140,45 +121,43 @@ AnyView swapped(AnyView x) {
 }
 
 // An operand's elements in f32; what is contiguous stays contiguous, a shared matrix stays one.
-class Widened {
+class WideOperand {
  public:
-  Widened(const Cpu& on, ConstView x) {
+  WideOperand(const Cpu& on, ConstView x) {
     if (x.rank() == 3 && (x.strides[0] == 0 || x.shape[0] == 1)) {
       x.shape.erase(0);
       x.strides.erase(0);
     }
     const bool swap = x.rank() >= 2 && x.stride(-1) != 1;
-    const ConstView source = swap ? swapped(x) : x;
-    memory_ = std::make_unique<Workspace>(source.shape);
-    copy(on, source, memory_->view);
-    view = swap ? swapped(ConstView(memory_->view)) : ConstView(memory_->view);
+    memory_ = std::make_unique<Widened>(on, swap ? swapped(x) : x);
+    view = swap ? swapped(ConstView(memory_->view())) : ConstView(memory_->view());
   }
 
   ConstView view;
 
  private:
-  std::unique_ptr<Workspace> memory_;
+  std::unique_ptr<Widened> memory_;
 };
 
 void matmul_widened(const Cpu& on, const ConstView& a, const ConstView& b, const View& y,
                     Accumulate accumulate, const ConstView& bias) {
-  const Widened wide_a(on, a);
-  const Widened wide_b(on, b);
-  std::unique_ptr<Widened> wide_bias;
+  const WideOperand wide_a(on, a);
+  const WideOperand wide_b(on, b);
+  std::optional<Widened> wide_bias;
   if (bias.data != nullptr) {
-    wide_bias = std::make_unique<Widened>(on, bias);
+    wide_bias.emplace(on, bias);
   }
-  const ConstView added = wide_bias ? wide_bias->view : ConstView();
+  const ConstView added = wide_bias ? ConstView(wide_bias->view()) : ConstView();
   if (y.dtype == DType::f32) {
     matmul(on, wide_a.view, wide_b.view, y, accumulate, added);
     return;
   }
-  const Workspace wide_y(y.shape);
-  matmul(on, wide_a.view, wide_b.view, wide_y.view, Accumulate::no, added);
+  const Widened wide_y(y.shape);
+  matmul(on, wide_a.view, wide_b.view, wide_y.view(), Accumulate::no, added);
   if (accumulate == Accumulate::yes) {
-    kernels::accumulate(on, wide_y.view, y);
+    kernels::accumulate(on, wide_y.view(), y);
   } else {
-    copy(on, wide_y.view, y);
+    copy(on, wide_y.view(), y);
   }
 }
 
