@@ -51,7 +51,7 @@ else
   resume=()
   [ ! -d "$run/checkpoints" ] || resume=(--resume)
   quoted=$(sed 's/[\\"]/\\&/g' <<<"$text")  # a TOML string
-  "$ingot" train recipes/kjv.toml --set "data.train=[\"$quoted\"]" --run "$run" "${resume[@]}"
+  "$ingot" train recipes/kjv.toml --set "data.files=[\"$quoted\"]" --run "$run" "${resume[@]}"
 fi
 
 say "4/4 what it writes"

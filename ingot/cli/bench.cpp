@@ -82,11 +82,13 @@ void bench_step(const Arguments& arguments) {
     std::cout << out.dump() << '\n';
     return;
   }
-  fmt::print("{} parameters, {} x {} tokens a step, {}\n", text_count(static_cast<double>(session.model().count())),
-             recipe.train.batch, recipe.train.sequence, recipe.dtype);
-  fmt::print("{:.1f} tokens/s ({:.3f} s a step, median of {})\n", tokens / median, median, seconds.size());
-  fmt::print("{}FLOP/s, {:.1f}% of the {}FLOP/s of this machine's fastest matrix product\n", text_count(rate),
-             100 * rate / peak, text_count(peak));
+  fmt::print("{} parameters, {} x {} tokens a step, {}\n",
+             text_count(static_cast<double>(session.model().count())), recipe.train.batch,
+             recipe.train.sequence, recipe.dtype);
+  fmt::print("{:.1f} tokens/s ({:.3f} s a step, median of {})\n", tokens / median, median,
+             seconds.size());
+  fmt::print("{}FLOP/s, {:.1f}% of the {}FLOP/s of this machine's fastest matrix product\n",
+             text_count(rate), 100 * rate / peak, text_count(peak));
   fmt::print("peak memory: {} allocated, {} resident\n", text_bytes(memory.peak_total),
              text_bytes(int64_t{usage.ru_maxrss} * 1024));
 }
@@ -97,11 +99,14 @@ void add_bench_command(CLI::App& program) {
   CLI::App* verb = program.add_subcommand("bench", "Measure speed beside the machine's limit.");
   verb->require_subcommand(1);
   verb->footer("Example: ingot bench step recipes/gpt2-124m.toml");
-  CLI::App* step = verb->add_subcommand("step", "Time training steps of a recipe on random tokens.");
+  CLI::App* step =
+      verb->add_subcommand("step", "Time training steps of a recipe on random tokens.");
   auto arguments = std::make_shared<Arguments>();
   step->add_option("recipe", arguments->recipe, "TOML file")->required();
-  step->add_option("--set", arguments->assignments, "KEY=VALUE over the recipe, any number of times");
-  step->add_option("--steps", arguments->steps, "steps to time, after one to warm up")->check(CLI::PositiveNumber);
+  step->add_option("--set", arguments->assignments,
+                   "KEY=VALUE over the recipe, any number of times");
+  step->add_option("--steps", arguments->steps, "steps to time, after one to warm up")
+      ->check(CLI::PositiveNumber);
   step->add_flag("--json", arguments->json, "print JSON");
   step->callback([arguments] { bench_step(*arguments); });
 }

@@ -5,8 +5,8 @@
 
 namespace ingot {
 
-// The verbs of the program. Each entry adds its subcommand, with options and an example, to the program; the
-// subcommand's callback does the work and throws Error.
+// The verbs of the program. Each entry adds its subcommand, with options and an example, to the
+// program; the subcommand's callback does the work and throws Error.
 using AddCommand = void (*)(CLI::App& program);
 const std::vector<AddCommand>& commands();
 

@@ -31,13 +31,17 @@ Finding feature(bool present, const char* what, const char* cost) {
 
 std::vector<Finding> instructions(const CpuFeatures& cpu) {
   return {
-      feature(cpu.avx2 && cpu.fma && cpu.f16c, "AVX2 + FMA + F16C", "required: Ingot does not run without them"),
+      feature(cpu.avx2 && cpu.fma && cpu.f16c, "AVX2 + FMA + F16C",
+              "required: Ingot does not run without them"),
       feature(cpu.avx512f && cpu.avx512bw && cpu.avx512vl, "AVX-512",
               "kernels run on AVX2: about half the arithmetic per instruction"),
-      feature(cpu.avx512_bf16, "AVX-512 BF16", "bf16 products are computed through f32: bf16 saves memory, not time"),
-      feature(cpu.avx512_vnni, "AVX-512 VNNI", "int8 products are computed without dot-product instructions"),
+      feature(cpu.avx512_bf16, "AVX-512 BF16",
+              "bf16 products are computed through f32: bf16 saves memory, not time"),
+      feature(cpu.avx512_vnni, "AVX-512 VNNI",
+              "int8 products are computed without dot-product instructions"),
       feature(cpu.amx_tile && cpu.amx_bf16, "AMX bf16",
-              "no matrix unit: bf16 products run at vector speed, several times slower than on Xeons since 2023"),
+              "no matrix unit: bf16 products run at vector speed, several times slower than on "
+              "Xeons since 2023"),
       feature(cpu.amx_int8, "AMX int8", "no matrix unit for int8 products"),
   };
 }
@@ -53,26 +57,28 @@ Finding huge_pages() {
   const std::string line = first_line_of("/sys/kernel/mm/transparent_hugepage/enabled");
   const bool on = line.find("[never]") == std::string::npos && !line.empty();
   return {on, "transparent huge pages", line.empty() ? "unknown" : line,
-          on ? "" : "page faults and TLB misses cost a few percent; enable with: echo madvise > "
-                    "/sys/kernel/mm/transparent_hugepage/enabled"};
+          on ? ""
+             : "page faults and TLB misses cost a few percent; enable with: echo madvise > "
+               "/sys/kernel/mm/transparent_hugepage/enabled"};
 }
 
 std::vector<Finding> resources(const Machine& found) {
   const int64_t threads = omp_get_max_threads();
   std::vector<Finding> out;
   out.push_back({true, "processor", found.model, ""});
-  out.push_back({threads >= found.cores_usable, "threads",
-                 fmt::format("{} of {} usable cores ({} in the machine)", threads, found.cores_usable,
-                             found.cores_total),
-                 threads >= found.cores_usable ? "" : "OMP_NUM_THREADS leaves cores idle; unset it"});
+  out.push_back(
+      {threads >= found.cores_usable, "threads",
+       fmt::format("{} of {} usable cores ({} in the machine)", threads, found.cores_usable,
+                   found.cores_total),
+       threads >= found.cores_usable ? "" : "OMP_NUM_THREADS leaves cores idle; unset it"});
   const bool room = found.memory_available_bytes > (int64_t{2} << 30);
   out.push_back({room, "memory",
                  fmt::format("{} available of {}", text_bytes(found.memory_available_bytes),
                              text_bytes(found.memory_bytes)),
                  room ? "" : "under 2 GiB is free: only small models will fit"});
   out.push_back({true, "caches",
-                 fmt::format("L1 {}, L2 {}, L3 {}", text_bytes(found.l1_bytes), text_bytes(found.l2_bytes),
-                             text_bytes(found.l3_bytes)),
+                 fmt::format("L1 {}, L2 {}, L3 {}", text_bytes(found.l1_bytes),
+                             text_bytes(found.l2_bytes), text_bytes(found.l3_bytes)),
                  ""});
   return out;
 }
@@ -108,7 +114,10 @@ void print(const std::string& title, const std::vector<Finding>& findings) {
 Json to_json(const std::vector<Finding>& findings) {
   Json out = Json::array();
   for (const Finding& finding : findings) {
-    out.push_back({{"what", finding.what}, {"value", finding.value}, {"good", finding.good}, {"advice", finding.advice}});
+    out.push_back({{"what", finding.what},
+                   {"value", finding.value},
+                   {"good", finding.good},
+                   {"advice", finding.advice}});
   }
   return out;
 }

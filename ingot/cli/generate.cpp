@@ -29,7 +29,8 @@ Tokens tokens_listed(const std::string& text) {
   while (at <= text.size()) {
     const size_t comma = std::min(text.find(',', at), text.size());
     const std::string word = text.substr(at, comma - at);
-    check(!word.empty() && word.find_first_not_of("0123456789") == std::string::npos && word.size() < 10,
+    check(!word.empty() && word.find_first_not_of("0123456789") == std::string::npos &&
+              word.size() < 10,
           ErrorKind::config, "--ids: '", word, "' is not a token id; give ids as 1,2,3");
     out.push_back(std::stoll(word));
     at = comma + 1;
@@ -38,16 +39,19 @@ Tokens tokens_listed(const std::string& text) {
 }
 
 Tokens prompt_tokens(const Arguments& arguments, int64_t vocab) {
-  const Tokens out = arguments.ids ? tokens_listed(arguments.prompt)
-                                   : byte_tokens(arguments.prompt.empty() ? "\n" : arguments.prompt);
+  const Tokens out = arguments.ids
+                         ? tokens_listed(arguments.prompt)
+                         : byte_tokens(arguments.prompt.empty() ? "\n" : arguments.prompt);
   for (const int64_t token : out) {
-    check(token < vocab, ErrorKind::config, "generate: token ", token, " is outside the model's vocabulary of ",
-          vocab, arguments.ids ? "" : "; it does not read bytes: give --ids");
+    check(token < vocab, ErrorKind::config, "generate: token ", token,
+          " is outside the model's vocabulary of ", vocab,
+          arguments.ids ? "" : "; it does not read bytes: give --ids");
   }
   return out;
 }
 
-void print_json(const Arguments& arguments, const Tokens& prompt, const Tokens& written, double seconds) {
+void print_json(const Arguments& arguments, const Tokens& prompt, const Tokens& written,
+                double seconds) {
   nlohmann::ordered_json out;
   out["prompt_ids"] = prompt;
   out["ids"] = written;
@@ -74,11 +78,13 @@ void write_text(const Arguments& arguments) {
   const std::vector<Tokens> written =
       generate(*loaded.model, {prompt}, arguments.config, [&](int64_t, int64_t token) {
         if (!arguments.json) {
-          std::cout << (arguments.ids ? std::to_string(token) + " " : byte_text(std::array{token})) << std::flush;
+          std::cout << (arguments.ids ? std::to_string(token) + " " : byte_text(std::array{token}))
+                    << std::flush;
         }
         return !stop_requested();
       });
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (arguments.json) {
     print_json(arguments, prompt, written[0], seconds);
     return;
@@ -91,21 +97,29 @@ void write_text(const Arguments& arguments) {
 
 void add_generate_command(CLI::App& program) {
   CLI::App* verb = program.add_subcommand("generate", "Continue a text with a trained model.");
-  verb->footer("Example: ingot generate runs/kjv/model --prompt \"In the beginning\" --tokens 200 --seed 3");
+  verb->footer(
+      "Example: ingot generate runs/kjv/model --prompt \"In the beginning\" --tokens 200 --seed 3");
   auto arguments = std::make_shared<Arguments>();
-  verb->add_option("model", arguments->model, "folder with config.json and model.safetensors")->required();
-  verb->add_option("--prompt", arguments->prompt, "text to continue; with --ids, token ids as 1,2,3");
+  verb->add_option("model", arguments->model, "folder with config.json and model.safetensors")
+      ->required();
+  verb->add_option("--prompt", arguments->prompt,
+                   "text to continue; with --ids, token ids as 1,2,3");
   verb->add_flag("--ids", arguments->ids, "read and write token ids instead of bytes");
-  verb->add_option("--tokens", arguments->config.max_tokens, "tokens to write at most")->check(CLI::NonNegativeNumber);
-  verb->add_option("--temperature", arguments->config.sampling.temperature, "0 takes the likeliest token each time")
+  verb->add_option("--tokens", arguments->config.max_tokens, "tokens to write at most")
+      ->check(CLI::NonNegativeNumber);
+  verb->add_option("--temperature", arguments->config.sampling.temperature,
+                   "0 takes the likeliest token each time")
       ->check(CLI::NonNegativeNumber);
   verb->add_option("--top-k", arguments->config.sampling.top_k, "draw from the k likeliest; 0: all")
       ->check(CLI::NonNegativeNumber);
-  verb->add_option("--top-p", arguments->config.sampling.top_p, "draw from the fewest that have this probability")
+  verb->add_option("--top-p", arguments->config.sampling.top_p,
+                   "draw from the fewest that have this probability")
       ->check(CLI::Range(0.0, 1.0));
-  verb->add_option("--min-p", arguments->config.sampling.min_p, "drop tokens less likely than this share of the likeliest")
+  verb->add_option("--min-p", arguments->config.sampling.min_p,
+                   "drop tokens less likely than this share of the likeliest")
       ->check(CLI::Range(0.0, 1.0));
-  verb->add_option("--seed", arguments->config.seed, "the same seed writes the same text")->check(CLI::NonNegativeNumber);
+  verb->add_option("--seed", arguments->config.seed, "the same seed writes the same text")
+      ->check(CLI::NonNegativeNumber);
   verb->add_option("--stop", arguments->config.stop_tokens, "token ids that end the text");
   verb->add_option("--dtype", arguments->dtype, "compute in this type (default: the file's)")
       ->check(CLI::IsMember({"f32", "bf16", "f16"}));

@@ -25,26 +25,29 @@ struct RunPlan {
   int64_t checkpoint_bytes = 0;
 };
 
-// The run itself on the meta device: building everything, two steps (the second meets the state the first left),
-// and an evaluation batch.
+// The run itself on the meta device: building everything, two steps (the second meets the state the
+// first left), and an evaluation batch.
 RunPlan plan_run(const Recipe& recipe) {
   RunPlan out;
   std::unique_ptr<Session> session;
   const int64_t micro = recipe.train.batch / recipe.train.accumulate;
   out.train = plan_of([&] {
     session = std::make_unique<Session>(recipe, meta_device);
-    Training training = session->training([&](int64_t) { return shape_batch(micro, recipe.train.sequence); });
+    Training training =
+        session->training([&](int64_t) { return shape_batch(micro, recipe.train.sequence); });
     out.step_flops = train_step(session->state, training).flops;
     train_step(session->state, training);
   });
   out.evaluate = plan_of([&] {
-    evaluate(session->objective(), 1,
-             [&](int64_t) { return shape_batch(recipe.evaluate.batch, recipe.train.sequence); },
-             *session->model().randomness());
+    evaluate(
+        session->objective(), 1,
+        [&](int64_t) { return shape_batch(recipe.evaluate.batch, recipe.train.sequence); },
+        *session->model().randomness());
   });
   out.parameters = session->model().count();
   out.step_tokens = recipe.train.batch * recipe.train.sequence;
-  out.checkpoint_bytes = session->optimizer().parameters().bytes() + session->optimizer().state().bytes();
+  out.checkpoint_bytes =
+      session->optimizer().parameters().bytes() + session->optimizer().state().bytes();
   return out;
 }
 
@@ -70,7 +73,8 @@ void print_memory(const char* title, const MemoryStats& memory) {
 
 void print_plan(const Recipe& recipe, const RunPlan& plan) {
   const auto steps = static_cast<double>(recipe.train.steps);
-  fmt::print("model\n  {} parameters, {} tokens a step, {} steps\n", text_count(static_cast<double>(plan.parameters)),
+  fmt::print("model\n  {} parameters, {} tokens a step, {} steps\n",
+             text_count(static_cast<double>(plan.parameters)),
              text_count(static_cast<double>(plan.step_tokens)), recipe.train.steps);
   fmt::print("memory at its peak\n");
   print_memory("train", plan.train.memory);
@@ -79,14 +83,18 @@ void print_plan(const Recipe& recipe, const RunPlan& plan) {
   const bool fits = plan.train.memory.peak_total < here.memory_available_bytes;
   fmt::print("  {} of {} available here\n", fits ? "fits in the" : "DOES NOT FIT in the",
              text_bytes(here.memory_available_bytes));
-  fmt::print("arithmetic\n  {}FLOP a step, {}FLOP in all\n", text_count(static_cast<double>(plan.step_flops)),
+  fmt::print("arithmetic\n  {}FLOP a step, {}FLOP in all\n",
+             text_count(static_cast<double>(plan.step_flops)),
              text_count(static_cast<double>(plan.step_flops) * steps));
   const double peak = measured_peak_flops(*dtype_named(recipe.dtype));
   fmt::print("  {} at this machine's measured {}FLOP/s ({}), the least it can take\n",
-             text_duration(static_cast<double>(plan.step_flops) * steps / peak), text_count(peak), recipe.dtype);
+             text_duration(static_cast<double>(plan.step_flops) * steps / peak), text_count(peak),
+             recipe.dtype);
   fmt::print("disk\n  {} for {} checkpoints (one more while saving)\n",
-             text_bytes(plan.checkpoint_bytes * (recipe.checkpoint.keep + 1)), recipe.checkpoint.keep);
-  fmt::print("schedule\n{}", drawn(recipe.schedule.schedule, recipe.optim.learning_rate, recipe.train.steps));
+             text_bytes(plan.checkpoint_bytes * (recipe.checkpoint.keep + 1)),
+             recipe.checkpoint.keep);
+  fmt::print("schedule\n{}",
+             drawn(recipe.schedule.schedule, recipe.optim.learning_rate, recipe.train.steps));
 }
 
 void print_json(const RunPlan& plan) {
@@ -94,7 +102,8 @@ void print_json(const RunPlan& plan) {
   out["parameters"] = plan.parameters;
   out["tokens_per_step"] = plan.step_tokens;
   out["flops_per_step"] = plan.step_flops;
-  out["memory"] = {{"train", memory_json(plan.train.memory)}, {"evaluate", memory_json(plan.evaluate.memory)}};
+  out["memory"] = {{"train", memory_json(plan.train.memory)},
+                   {"evaluate", memory_json(plan.evaluate.memory)}};
   out["checkpoint_bytes"] = plan.checkpoint_bytes;
   std::cout << out.dump(2) << '\n';
 }
@@ -108,12 +117,14 @@ struct Arguments {
 }  // namespace
 
 void add_plan_command(CLI::App& program) {
-  CLI::App* verb = program.add_subcommand(
-      "plan", "What a recipe will take before it runs: peak memory by purpose, arithmetic, disk, schedule.");
+  CLI::App* verb = program.add_subcommand("plan",
+                                          "What a recipe will take before it runs: peak memory by "
+                                          "purpose, arithmetic, disk, schedule.");
   verb->footer("Example: ingot plan recipes/kjv.toml --set train.batch=64");
   auto arguments = std::make_shared<Arguments>();
   verb->add_option("recipe", arguments->recipe, "TOML file")->required();
-  verb->add_option("--set", arguments->assignments, "KEY=VALUE over the recipe, any number of times");
+  verb->add_option("--set", arguments->assignments,
+                   "KEY=VALUE over the recipe, any number of times");
   verb->add_flag("--json", arguments->json, "print JSON");
   verb->callback([arguments] {
     const Recipe recipe = read_recipe(arguments->recipe, arguments->assignments);

@@ -46,7 +46,8 @@ int run_program(int argc, const char* const* argv) {
   CLI::App program("Ingot trains language models: one program, native, without Python.", "ingot");
   program.set_version_flag("--version", version);
   program.require_subcommand(1);
-  program.footer("Example: ingot train recipes/kjv.toml\n`ingot VERB --help` shows a verb's options.");
+  program.footer(
+      "Example: ingot train recipes/kjv.toml\n`ingot VERB --help` shows a verb's options.");
   program.failure_message([](const CLI::App*, const CLI::Error& error) {
     return concat("ingot: ", error.what(), "; see `ingot --help`\n");
   });

@@ -5,14 +5,14 @@
 
 #include "ingot/base/config_help.h"
 #include "ingot/base/config_toml.h"
-#include "ingot/base/files.h"
+#include "ingot/optim/alternatives.h"
 
 namespace ingot {
 namespace {
 
 constexpr std::array<std::string_view, 10> changeable = {
     "evaluate.every", "evaluate.batches",   "evaluate.batch", "checkpoint.every", "checkpoint.keep",
-    "sample.prompt",  "sample.temperature", "sample.tokens",  "train.recompute",  "data.train",
+    "sample.prompt",  "sample.temperature", "sample.tokens",  "train.recompute",  "data.files",
 };
 
 // The kinds of optimizer and schedule decide which other keys there are, so they are read first.
@@ -23,8 +23,9 @@ Recipe assemble(std::vector<Setting> settings, const std::vector<std::string>& a
   for (const std::string& assignment : assignments) {
     for (const std::string_view kind : {"optim.kind=", "schedule.kind="}) {
       if (assignment.starts_with(kind)) {
-        const std::vector<Setting> chosen = {
-            {std::string(kind.substr(0, kind.size() - 1)), Value(assignment.substr(kind.size())), "--set", false}};
+        const std::vector<Setting> chosen = {{std::string(kind.substr(0, kind.size() - 1)),
+                                              Value(assignment.substr(kind.size())), "--set",
+                                              false}};
         choose_kind(recipe.optim, chosen, "optim.kind");
         choose_kind(recipe.schedule, chosen, "schedule.kind");
       }
@@ -52,11 +53,12 @@ Recipe parse_recipe(const std::string& toml, const std::string& name,
 
 void check_recipe(const Recipe& recipe) {
   check(recipe.train.batch % recipe.train.accumulate == 0, ErrorKind::config,
-        "train.accumulate: must divide train.batch: accumulate is ", recipe.train.accumulate, ", batch is ",
-        recipe.train.batch);
+        "train.accumulate: must divide train.batch: accumulate is ", recipe.train.accumulate,
+        ", batch is ", recipe.train.batch);
   check(recipe.train.sequence <= recipe.model.context, ErrorKind::config,
         "train.sequence: longer than the model allows: sequence is ", recipe.train.sequence,
-        ", model.context is ", recipe.model.context, "; raise model.context or shorten train.sequence");
+        ", model.context is ", recipe.model.context,
+        "; raise model.context or shorten train.sequence");
   check(recipe.model.vocab >= 256, ErrorKind::config,
         "model.vocab: byte tokens need at least 256: got ", recipe.model.vocab);
 }
@@ -69,8 +71,8 @@ void check_resumable(const Recipe& saved, const Recipe& now) {
   std::string differing;
   for (const Difference& difference : diff_configs(saved, now)) {
     if (!may_change_on_resume(difference.path)) {
-      differing += concat(differing.empty() ? "" : ", ", difference.path, " was ", difference.a, ", is ",
-                          difference.b);
+      differing += concat(differing.empty() ? "" : ", ", difference.path, " was ", difference.a,
+                          ", is ", difference.b);
     }
   }
   std::string allowed;

@@ -7,6 +7,7 @@
 
 #include "ingot/base/config_diff.h"
 #include "ingot/base/describe.h"
+#include "ingot/data/text.h"
 #include "ingot/models/decoder_config.h"
 #include "ingot/nn/initialise.h"
 #include "ingot/optim/schedule.h"
@@ -15,19 +16,6 @@
 namespace ingot {
 
 // A recipe: everything that decides what a run computes. One TOML file; the same keys in --set.
-
-struct DataConfig {
-  std::vector<std::string> train;
-  std::vector<std::string> validation;
-  double validation_share = 0.05;
-
-  template <class V>
-  void describe(V& v) {
-    v("train", train, "text files to learn from; their bytes are the tokens");
-    v("validation", validation, "text files to measure on; none: the last part of each training file");
-    v("validation_share", validation_share, half_open(0, 1), "how much of each training file that is");
-  }
-};
 
 struct LoopConfig {
   int64_t steps = 1000;
@@ -42,11 +30,14 @@ struct LoopConfig {
   void describe(V& v) {
     v("steps", steps, at_least(1), "optimizer steps of the whole run");
     v("batch", batch, at_least(1), "sequences per optimizer step");
-    v("accumulate", accumulate, at_least(1), "micro-batches that a batch is computed in; divides it");
+    v("accumulate", accumulate, at_least(1),
+      "micro-batches that a batch is computed in; divides it");
     v("sequence", sequence, at_least(1), "tokens per sequence");
     v("z_loss", z_loss, at_least(0), "weight of logsumexp² in the loss; keeps logits small");
-    v("label_smoothing", label_smoothing, half_open(0, 1), "share of the target spread over all tokens");
-    v("recompute", recompute, "keep no activations inside a block, compute them again in the backward");
+    v("label_smoothing", label_smoothing, half_open(0, 1),
+      "share of the target spread over all tokens");
+    v("recompute", recompute,
+      "keep no activations inside a block, compute them again in the backward");
   }
 };
 
@@ -93,7 +84,7 @@ struct Recipe {
   std::string dtype = "bf16";
   DecoderConfig model;
   nn::InitConfig init;
-  DataConfig data;
+  TextConfig data;
   LoopConfig train;
   OptimizerConfig optim;
   ScheduleConfig schedule;
@@ -119,8 +110,8 @@ struct Recipe {
   }
 };
 
-// Reads a recipe and applies `--set` assignments over it. Throws Error(config) naming file and line, or --set.
-// Paths in the file are relative to the current folder.
+// Reads a recipe and applies `--set` assignments over it. Throws Error(config) naming file and
+// line, or --set. Paths in the file are relative to the current folder.
 Recipe read_recipe(const std::filesystem::path& path, const std::vector<std::string>& assignments);
 // The same from a TOML text; `name` stands for it in messages.
 Recipe parse_recipe(const std::string& toml, const std::string& name,
@@ -129,7 +120,8 @@ Recipe parse_recipe(const std::string& toml, const std::string& name,
 // Checks what no single field can: throws Error(config) naming both keys.
 void check_recipe(const Recipe& recipe);
 
-// Whether a resumed run may change this key: those that decide when it stops, saves, measures and prints.
+// Whether a resumed run may change this key: those that decide when it stops, saves, measures and
+// prints.
 bool may_change_on_resume(const std::string& path);
 // Throws Error(config) with every key that differs but may not.
 void check_resumable(const Recipe& saved, const Recipe& now);

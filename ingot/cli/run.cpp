@@ -53,7 +53,8 @@ RunFolder open_folder(const RunOptions& options) {
 // Evaluates every so many steps, after the saver has saved: a failing evaluation loses nothing.
 class Validator : public Observer {
  public:
-  Validator(Session& session, const RunData& data, RunLog& log) : session_(session), data_(data), log_(log) {}
+  Validator(Session& session, const RunData& data, RunLog& log)
+      : session_(session), data_(data), log_(log) {}
 
   void after_step(const TrainState& state, const StepReport&) override {
     const int64_t every = session_.recipe().evaluate.every;
@@ -64,13 +65,14 @@ class Validator : public Observer {
 
   Evaluation measure(int64_t step) {
     const int64_t limit = session_.recipe().evaluate.batches;
-    const int64_t count = limit > 0 ? std::min(limit, data_.validation_batches) : data_.validation_batches;
+    const int64_t count =
+        limit > 0 ? std::min(limit, data_.validation_batches) : data_.validation_batches;
     const Evaluation found =
         evaluate(session_.objective(), count, data_.validation, *session_.model().randomness());
     log_.evaluated(step, found);
-    log_info(fmt::format("step {}: held-out loss {:.4f}, {:.4f} bits per byte ({} bytes in {})", step, found.loss,
-                         found.bits(), text_count(static_cast<double>(found.tokens)),
-                         text_duration(found.seconds)));
+    log_info(fmt::format(
+        "step {}: held-out loss {:.4f}, {:.4f} bits per byte ({} bytes in {})", step, found.loss,
+        found.bits(), text_count(static_cast<double>(found.tokens)), text_duration(found.seconds)));
     return found;
   }
 
@@ -82,34 +84,40 @@ class Validator : public Observer {
 
 void introduce(Session& session, const RunData& data, const RunFolder& folder, double peak) {
   const Recipe& recipe = session.recipe();
-  log_info(fmt::format("run {}: {} parameters in {}, {} training and {} held-out bytes", folder.path.string(),
+  log_info(fmt::format("run {}: {} parameters in {}, {} training and {} held-out bytes",
+                       folder.path.string(),
                        text_count(static_cast<double>(session.model().count())), recipe.dtype,
                        text_count(static_cast<double>(data.train_bytes)),
                        text_count(static_cast<double>(data.validation_bytes))));
   log_info(fmt::format("{} steps of {} x {} tokens; matrix peak of this machine {}FLOP/s, measured",
-                       recipe.train.steps, recipe.train.batch, recipe.train.sequence, text_count(peak)));
+                       recipe.train.steps, recipe.train.batch, recipe.train.sequence,
+                       text_count(peak)));
   log_info("learning rate over the run:\n",
            drawn(recipe.schedule.schedule, recipe.optim.learning_rate, recipe.train.steps));
 }
 
 void resume(Session& session, const RunData& data, const RunFolder& folder) {
   const SavedRun saved = restore_run(folder.checkpoints(), session.optimizer());
-  check(saved.data_hash == data.hash, ErrorKind::config, "resume: the training text changed: its hash is ",
-        data.hash, ", the checkpoint was trained on ", saved.data_hash,
+  check(saved.data_hash == data.hash, ErrorKind::config,
+        "resume: the training text changed: its hash is ", data.hash,
+        ", the checkpoint was trained on ", saved.data_hash,
         "; give it the same text, or start another --run");
   session.state = saved.state;
-  log_info("continuing at step ", saved.state.step, ", sample ", saved.state.position, ", data hash ",
-           data.hash.substr(0, 12), " matches");
+  log_info("continuing at step ", saved.state.step, ", sample ", saved.state.position,
+           ", data hash ", data.hash.substr(0, 12), " matches");
 }
 
 void write_sample(Session& session) {
   const SampleConfig& config = session.recipe().sample;
   if (config.tokens > 0) {
-    std::cout << "\n" << sample_text(session.model(), config, static_cast<uint64_t>(session.recipe().seed)) << "\n\n";
+    std::cout << "\n"
+              << sample_text(session.model(), config, static_cast<uint64_t>(session.recipe().seed))
+              << "\n\n";
   }
 }
 
-void print_summary(const Recipe& recipe, const TrainState& state, const Evaluation& found, const RunFolder& folder) {
+void print_summary(const Recipe& recipe, const TrainState& state, const Evaluation& found,
+                   const RunFolder& folder) {
   nlohmann::ordered_json out;
   out["run"] = folder.path.string();
   out["steps"] = state.step;
@@ -122,8 +130,8 @@ void print_summary(const Recipe& recipe, const TrainState& state, const Evaluati
 }
 
 // After the last step: saved first, then measured, exported and shown.
-void finish(Session& session, const RunFolder& folder, Saver& saver, Validator& validator, const RunLog& log,
-            bool json) {
+void finish(Session& session, const RunFolder& folder, Saver& saver, Validator& validator,
+            const RunLog& log, bool json) {
   saver.save(session.state);
   const Evaluation found = validator.measure(session.state.step);
   save_pretrained(session.model(), folder.model());
@@ -132,9 +140,10 @@ void finish(Session& session, const RunFolder& folder, Saver& saver, Validator& 
     return;
   }
   std::cout << '\n' << loss_curve(log.steps()) << '\n';
-  std::cout << fmt::format("trained {} tokens; held-out {:.4f} nats, {:.4f} bits per byte; peak memory {}\n",
-                           text_count(static_cast<double>(session.state.tokens)), found.loss, found.bits(),
-                           text_bytes(allocator(cpu_device).stats().peak_total));
+  std::cout << fmt::format(
+      "trained {} tokens; held-out {:.4f} nats, {:.4f} bits per byte; peak memory {}\n",
+      text_count(static_cast<double>(session.state.tokens)), found.loss, found.bits(),
+      text_bytes(allocator(cpu_device).stats().peak_total));
   std::cout << "model in " << folder.model().string() << "; continue its text with `ingot generate "
             << folder.model().string() << "`\n";
   write_sample(session);
@@ -160,8 +169,11 @@ bool run_recipe(const RunOptions& options) {
   write_file(folder.recipe(), to_toml(recipe));
 
   const CheckpointConfig& saving = recipe.checkpoint;
-  Saver saver({folder.checkpoints(), to_toml(recipe), data.hash, saving.every, saving.keep}, session.optimizer());
-  saver.save(session.state);  // before the first step: a full disk or a wrong mount shows now, not in an hour
+  Saver saver({folder.checkpoints(), to_toml(recipe), data.hash, saving.every, saving.keep},
+              session.optimizer());
+  saver.save(
+      session
+          .state);  // before the first step: a full disk or a wrong mount shows now, not in an hour
   RunLog log(folder.log(), session.state.step, peak);
   Console console(session.state.step, recipe.train.steps, peak, true);
   Validator validator(session, data, log);

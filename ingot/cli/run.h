@@ -14,8 +14,8 @@ struct RunOptions {
   bool json = false;
 };
 
-// Trains as the recipe says, in a run folder. Returns false if it was asked to stop before the end; then everything is
-// saved and --resume continues.
+// Trains as the recipe says, in a run folder. Returns false if it was asked to stop before the end;
+// then everything is saved and --resume continues.
 bool run_recipe(const RunOptions& options);
 
 }  // namespace ingot

@@ -19,8 +19,8 @@ struct RunData {
   std::string hash;  // of all training and validation bytes
 };
 
-// Opens the recipe's text. Throws Error(io) where a file is missing or unreadable, Error(config) where none is
-// named or a text is shorter than one sequence.
+// Opens the recipe's text. Throws Error(io) where a file is missing or unreadable, Error(config)
+// where none is named or a text is shorter than one sequence.
 RunData open_run_data(const Recipe& recipe);
 
 }  // namespace ingot

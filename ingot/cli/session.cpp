@@ -9,19 +9,18 @@
 namespace ingot {
 namespace {
 
-constexpr int64_t ignored = -100;
-
 double counted(const Tensor& labels) {
   if (labels.device().kind == DeviceKind::meta) {
     return static_cast<double>(labels.elements());
   }
   const auto values = labels.values<int64_t>();
   return static_cast<double>(values.size()) -
-         static_cast<double>(std::count(values.begin(), values.end(), ignored));
+         static_cast<double>(std::count(values.begin(), values.end(), ignored_label));
 }
 
 void start_weights(Decoder& model, Optimizer& optimizer, const Recipe& recipe) {
-  const TensorDict values = nn::initial_values(model, recipe.init, static_cast<uint64_t>(recipe.seed));
+  const TensorDict values =
+      nn::initial_values(model, recipe.init, static_cast<uint64_t>(recipe.seed));
   for (const auto& [name, tensor] : values) {
     optimizer.set_master(name, tensor);
   }
@@ -52,7 +51,8 @@ Training Session::training(std::function<Batch(int64_t)> batch) {
   out.max_norm = recipe_.optim.clip;
   out.batch = std::move(batch);
   out.learning_rate = [config = recipe_](int64_t step) {
-    return learning_rate(config.schedule.schedule, config.optim.learning_rate, step, config.train.steps);
+    return learning_rate(config.schedule.schedule, config.optim.learning_rate, step,
+                         config.train.steps);
   };
   out.objective = objective_;
   out.optimizer = optimizer_.get();
@@ -62,13 +62,13 @@ Training Session::training(std::function<Batch(int64_t)> batch) {
 
 Objective next_token_objective(const Decoder& model, const LoopConfig& config) {
   CrossEntropyOptions options;
-  options.ignore_index = ignored;
+  options.ignore_index = ignored_label;
   options.z_loss = config.z_loss;
   options.label_smoothing = config.label_smoothing;
   options.softcap = model.config().logit_softcap;
   return [&model, options](const Batch& batch) {
     BatchInfo info;
-    info.documents = batch.documents;
+    info.documents = batch.documents.value_or(Tensor());
     const Tensor hidden = model.hidden(batch.ids, info);
     Loss loss;
     loss.sum = linear_cross_entropy(hidden, model.output_weight(), batch.labels, options);

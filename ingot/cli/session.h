@@ -8,8 +8,8 @@
 
 namespace ingot {
 
-// A recipe joined to a model, an optimizer and an objective. On the meta device it is the same program without
-// values: what `ingot plan` runs.
+// A recipe joined to a model, an optimizer and an objective. On the meta device it is the same
+// program without values: what `ingot plan` runs.
 class Session {
  public:
   // Builds the model with its initial weights and the optimizer's state.

@@ -1,11 +1,7 @@
-#include <fmt/format.h>
-
 #include <iostream>
 
-#include "ingot/base/files.h"
-#include "ingot/base/log.h"
-#include "ingot/base/text_size.h"
 #include "ingot/cli/commands.h"
+#include "ingot/cli/recipe.h"
 #include "ingot/cli/run.h"
 
 namespace ingot {
@@ -17,12 +13,15 @@ void add_train_command(CLI::App& program) {
   verb->add_option("recipe", options->recipe, "TOML file; `--keys` lists what it may hold");
   verb->add_option("--set", options->assignments, "KEY=VALUE over the recipe, any number of times");
   verb->add_option("--run", options->folder, "run folder (default: runs/ and the recipe's name)");
-  verb->add_flag("--resume", options->resume, "continue the run in that folder from its newest checkpoint");
+  verb->add_flag("--resume", options->resume,
+                 "continue the run in that folder from its newest checkpoint");
   verb->add_flag("--json", options->json, "print a JSON summary at the end");
   verb->add_flag("--keys", *show_keys, "list every recipe key with its default and meaning");
   verb->footer(
-      "A run folder holds recipe.toml, log.jsonl (a line a step), checkpoints/ and, at the end, model/ in the\n"
-      "Hugging Face layout. Ctrl-C saves and stops; so does a second run with --resume go on, bit for bit.\n"
+      "A run folder holds recipe.toml, log.jsonl (a line a step), checkpoints/ and, at the end, "
+      "model/ in the\n"
+      "Hugging Face layout. Ctrl-C saves and stops; so does a second run with --resume go on, bit "
+      "for bit.\n"
       "Example: ingot train recipes/kjv.toml --set train.steps=500 --run runs/short");
   verb->callback([options, show_keys] {
     if (*show_keys) {
@@ -30,7 +29,8 @@ void add_train_command(CLI::App& program) {
       return;
     }
     check(!options->recipe.empty(), ErrorKind::config,
-          "train: no recipe given; try `ingot train recipes/kjv.toml`, or --keys for what a recipe holds");
+          "train: no recipe given; try `ingot train recipes/kjv.toml`, or --keys for what a recipe "
+          "holds");
     if (!run_recipe(*options)) {
       throw CLI::RuntimeError(130);
     }

@@ -7,8 +7,8 @@
 
 namespace ingot {
 
-// Shows a run on the terminal: loss, bits per byte (where tokens are bytes), tokens per second, share of the machine's
-// measured matrix peak, memory, time left.
+// Shows a run on the terminal: loss, bits per byte (where tokens are bytes), tokens per second,
+// share of the machine's measured matrix peak, memory, time left.
 class Console : public Observer {
  public:
   Console(int64_t from_step, int64_t steps, double peak_flops, bool byte_tokens,

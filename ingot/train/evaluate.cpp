@@ -11,8 +11,8 @@ namespace ingot {
 double Evaluation::bits() const { return loss / std::numbers::ln2; }
 double Evaluation::perplexity() const { return std::exp(loss); }
 
-Evaluation evaluate(const Objective& objective, int64_t batches, const std::function<Batch(int64_t)>& batch,
-                    Randomness& randomness) {
+Evaluation evaluate(const Objective& objective, int64_t batches,
+                    const std::function<Batch(int64_t)>& batch, Randomness& randomness) {
   const auto start = std::chrono::steady_clock::now();
   const NoGrad quiet;
   randomness.training = false;
@@ -24,7 +24,8 @@ Evaluation evaluate(const Objective& objective, int64_t batches, const std::func
     count += loss.count;
   }
   check(count > 0, ErrorKind::config, "evaluation: no target counts: the validation set is empty");
-  check(std::isfinite(sum), ErrorKind::numeric, "evaluation: the loss over ", count, " targets is ", sum);
+  check(std::isfinite(sum), ErrorKind::numeric, "evaluation: the loss over ", count, " targets is ",
+        sum);
   Evaluation out;
   out.loss = sum / count;
   out.tokens = static_cast<int64_t>(count);

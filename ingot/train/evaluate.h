@@ -8,16 +8,16 @@
 namespace ingot {
 
 struct Evaluation {
-  double loss = 0;   // mean over all targets, nats
+  double loss = 0;  // mean over all targets, nats
   int64_t tokens = 0;
   double seconds = 0;
   double bits() const;        // per target: loss / ln 2; bits per byte where tokens are bytes
   double perplexity() const;  // e^loss
 };
 
-// The mean of the objective over batches 0 … count − 1, made one at a time, without gradients or dropout. Throws
-// Error(numeric) if it is not finite, Error(config) if no target counts.
-Evaluation evaluate(const Objective& objective, int64_t count, const std::function<Batch(int64_t)>& batch,
-                    Randomness& randomness);
+// The mean of the objective over batches 0 … count − 1, made one at a time, without gradients or
+// dropout. Throws Error(numeric) if it is not finite, Error(config) if no target counts.
+Evaluation evaluate(const Objective& objective, int64_t count,
+                    const std::function<Batch(int64_t)>& batch, Randomness& randomness);
 
 }  // namespace ingot

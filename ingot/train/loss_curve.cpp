@@ -25,7 +25,8 @@ class Braille {
     std::string out;
     for (int64_t column = 0; column < columns_; ++column) {
       const uint8_t cell = cells_[static_cast<size_t>(index * columns_ + column)];
-      out += {'\xe2', static_cast<char>(0xa0 + (cell >> 6)), static_cast<char>(0x80 + (cell & 0x3f))};
+      out +=
+          {'\xe2', static_cast<char>(0xa0 + (cell >> 6)), static_cast<char>(0x80 + (cell & 0x3f))};
     }
     return out;
   }
@@ -89,7 +90,8 @@ std::string loss_curve(const std::vector<LoggedStep>& steps, int64_t width, int6
   }
   const std::string last = std::to_string(steps.back().step);
   out += fmt::format("         └{:─<{}}\n", "", width);
-  out += fmt::format("          {:<{}}{}\n", steps.front().step, width - static_cast<int64_t>(last.size()), last);
+  out += fmt::format("          {:<{}}{}\n", steps.front().step,
+                     width - static_cast<int64_t>(last.size()), last);
   return out;
 }
 

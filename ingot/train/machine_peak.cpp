@@ -22,7 +22,8 @@ double measured_peak_flops(DType dtype) {
   for (int64_t run = 0; run < 3 || Clock::now() - start < std::chrono::milliseconds(300); ++run) {
     const Clock::time_point before = Clock::now();
     kernels::matmul(Cpu{}, a.view(), transposed(b, 0, 1).view(), y.fresh_view());
-    best_seconds = std::min(best_seconds, std::chrono::duration<double>(Clock::now() - before).count());
+    best_seconds =
+        std::min(best_seconds, std::chrono::duration<double>(Clock::now() - before).count());
   }
   return 2.0 * size * size * size / best_seconds;
 }

@@ -72,7 +72,8 @@ void RunLog::evaluated(int64_t step, const Evaluation& evaluation) {
 
 void RunLog::write(const std::string& line) {
   file_ << line << '\n' << std::flush;
-  check(file_.good(), ErrorKind::io, path_.string(), ": a line could not be written; is the disk full?");
+  check(file_.good(), ErrorKind::io, path_.string(),
+        ": a line could not be written; is the disk full?");
 }
 
 }  // namespace ingot

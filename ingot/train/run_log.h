@@ -16,14 +16,15 @@ struct LoggedStep {
   double loss = 0;
 };
 
-// log.jsonl in the run folder: a JSON object a line. A training step's has step, tokens (so far), loss, lr, grad_norm,
-// tokens_per_second, mfu (0 … 1 of the measured matrix peak; null if that is unknown) and memory (peak bytes
-// allocated); an evaluation's has step, validation_loss, validation_bits and validation_tokens. A value that is not
-// finite is written as a string, never as a number.
+// log.jsonl in the run folder: a JSON object a line. A training step's has step, tokens (so far),
+// loss, lr, grad_norm, tokens_per_second, mfu (0 … 1 of the measured matrix peak; null if that is
+// unknown) and memory (peak bytes allocated); an evaluation's has step, validation_loss,
+// validation_bits and validation_tokens. A value that is not finite is written as a string, never
+// as a number.
 class RunLog : public Observer {
  public:
-  // Opens for appending. Lines of steps after `from_step` (written after the checkpoint that a resumed run continues
-  // from), and a last line cut short by a kill, are removed first.
+  // Opens for appending. Lines of steps after `from_step` (written after the checkpoint that a
+  // resumed run continues from), and a last line cut short by a kill, are removed first.
   RunLog(std::filesystem::path path, int64_t from_step, double peak_flops);
 
   void after_step(const TrainState& state, const StepReport& report) override;

@@ -43,13 +43,15 @@ std::filesystem::path newest(const std::filesystem::path& folder) {
   return *latest.path;
 }
 
-void copy_parameters(const TensorDict& parameters, const TensorDict& saved, const std::string& name) {
+void copy_parameters(const TensorDict& parameters, const TensorDict& saved,
+                     const std::string& name) {
   for (const auto& [path, tensor] : parameters) {
     check(saved.contains(path), ErrorKind::format, name, ": holds no parameter ", path,
           "; it is a checkpoint of another model");
     const Tensor& value = saved.at(path);
-    check(value.shape() == tensor.shape(), ErrorKind::format, name, ": parameter ", path, " has shape ",
-          value.shape(), ", the model's is ", tensor.shape(), "; it is a checkpoint of another model");
+    check(value.shape() == tensor.shape(), ErrorKind::format, name, ": parameter ", path,
+          " has shape ", value.shape(), ", the model's is ", tensor.shape(),
+          "; it is a checkpoint of another model");
   }
   for (const auto& [path, tensor] : parameters) {
     Tensor target = tensor;

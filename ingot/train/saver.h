@@ -8,8 +8,9 @@
 
 namespace ingot {
 
-// Writes checkpoints of a run every so many steps and keeps the newest ones. A checkpoint holds the train state,
-// the parameters, the optimizer's state and the recipe; see io/checkpoint.h for what survives a kill at any moment.
+// Writes checkpoints of a run every so many steps and keeps the newest ones. A checkpoint holds the
+// train state, the parameters, the optimizer's state and the recipe; see io/checkpoint.h for what
+// survives a kill at any moment.
 class Saver : public Observer {
  public:
   struct Options {
@@ -39,9 +40,9 @@ struct SavedRun {
   std::string data_hash;
 };
 
-// The newest checkpoint below `folder` that verifies, its values copied into the optimizer and its parameters. Newer ones
-// that are damaged are reported as warnings and passed over. Throws Error(io) where there is none,
-// Error(format) where its tensors are not those of this model.
+// The newest checkpoint below `folder` that verifies, its values copied into the optimizer and its
+// parameters. Newer ones that are damaged are reported as warnings and passed over. Throws
+// Error(io) where there is none, Error(format) where its tensors are not those of this model.
 SavedRun restore_run(const std::filesystem::path& folder, Optimizer& optimizer);
 // The recipe of that checkpoint, before a model is built. Throws Error(io) where there is none.
 SavedRun peek_run(const std::filesystem::path& folder);

@@ -11,8 +11,8 @@ namespace ingot {
 namespace {
 
 void check_finite(const char* what, double value, const TrainState& state) {
-  check(std::isfinite(value), ErrorKind::numeric, "step ", state.step + 1, ": the ", what, " is ", value,
-        ", samples from ", state.position,
+  check(std::isfinite(value), ErrorKind::numeric, "step ", state.step + 1, ": the ", what, " is ",
+        value, ", samples from ", state.position,
         "; nothing was updated: lower the learning rate, lengthen the warm-up or clip gradients");
 }
 
@@ -51,7 +51,8 @@ StepReport train_step(TrainState& state, Training& training) {
   training.randomness->training = true;
   const Accumulated total = accumulate_gradients(state, training);
   check(total.count > 0, ErrorKind::config, "step ", state.step + 1,
-        ": no target counts: every label of its ", state.position - position, " samples is ignored");
+        ": no target counts: every label of its ", state.position - position,
+        " samples is ignored");
 
   StepReport report;
   report.loss = total.loss / total.count;

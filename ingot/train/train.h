@@ -12,8 +12,8 @@
 
 namespace ingot {
 
-// Where a run stands. With the parameters, the optimizer's state and the recipe this is all that a checkpoint holds:
-// data order and randomness are functions of (seed, step, position).
+// Where a run stands. With the parameters, the optimizer's state and the recipe this is all that a
+// checkpoint holds: data order and randomness are functions of (seed, step, position).
 struct TrainState {
   int64_t step = 0;      // optimizer steps taken
   int64_t position = 0;  // samples consumed
@@ -22,13 +22,13 @@ struct TrainState {
 
 // One optimizer step, as observers see it.
 struct StepReport {
-  int64_t step = 0;  // 1 for the first
-  int64_t tokens = 0;        // of this step
-  double loss = 0;           // mean over the step's tokens, nats
+  int64_t step = 0;    // 1 for the first
+  int64_t tokens = 0;  // of this step
+  double loss = 0;     // mean over the step's tokens, nats
   double learning_rate = 0;
-  double grad_norm = 0;      // of the mean gradient, before clipping
+  double grad_norm = 0;  // of the mean gradient, before clipping
   double seconds = 0;
-  int64_t flops = 0;         // of matrix products and attention
+  int64_t flops = 0;                      // of matrix products and attention
   std::map<std::string, double> metrics;  // means
 };
 
@@ -40,24 +40,25 @@ class Observer {
 };
 
 struct Training {
-  int64_t steps = 0;       // of the whole run
-  int64_t accumulate = 1;  // micro-batches a step
-  double max_norm = 0;     // clip the global gradient norm to this; 0 = never
+  int64_t steps = 0;                             // of the whole run
+  int64_t accumulate = 1;                        // micro-batches a step
+  double max_norm = 0;                           // clip the global gradient norm to this; 0 = never
   std::function<Batch(int64_t position)> batch;  // the micro-batch that starts at a sample
   std::function<double(int64_t step)> learning_rate;  // of step 0, 1, …
   Objective objective;
   Optimizer* optimizer = nullptr;
   Randomness* randomness = nullptr;  // told the step and micro-batch before each forward
-  std::vector<Observer*> observers;        // called in this order
-  std::function<bool()> stop;              // asked before each step
+  std::vector<Observer*> observers;  // called in this order
+  std::function<bool()> stop;        // asked before each step
 };
 
-// One optimizer step:  g = Σ_micro ∂loss.sum / Σ_micro loss.count;  g ← g · min(1, max_norm/‖g‖);  update.
-// Throws Error(numeric), before the update, when the loss or the gradient norm is not finite.
+// One optimizer step:  g = Σ_micro ∂loss.sum / Σ_micro loss.count;  g ← g · min(1, max_norm/‖g‖);
+// update. Throws Error(numeric), before the update, when the loss or the gradient norm is not
+// finite.
 StepReport train_step(TrainState& state, Training& training);
 
-// Steps until state.step reaches training.steps or stop() says so. Pretraining, fine-tuning and preference
-// training differ only in their objective.
+// Steps until state.step reaches training.steps or stop() says so. Pretraining, fine-tuning and
+// preference training differ only in their objective.
 void train(TrainState& state, Training& training);
 
 }  // namespace ingot
