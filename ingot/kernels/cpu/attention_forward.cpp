@@ -28,29 +28,29 @@ struct ForwardTile {
   int64_t first;           // query of the tile
   int64_t queries;         // of the tile
   double slope;            // ALiBi, in units of log 2
-  C* q_columns = nullptr;  // [C][tile_queries], scaled
+  C* q_columns = nullptr;  // [C][forward_queries], scaled
   C* k_rows = nullptr;     // [tile_keys][padded C]
   C* v_rows = nullptr;     // [tile_keys][padded C]
-  C* scores = nullptr;     // [tile_keys][tile_queries], then probabilities
-  C* sums = nullptr;       // [tile_queries][padded C]: Σ p v so far
-  C* most = nullptr;       // [tile_queries]: largest score so far
-  C* total = nullptr;      // [tile_queries]: Σ p so far
-  C* shrink = nullptr;     // [tile_queries]: what the newest maximum scales the past by
+  C* scores = nullptr;     // [tile_keys][forward_queries], then probabilities
+  C* sums = nullptr;       // [forward_queries][padded C]: Σ p v so far
+  C* most = nullptr;       // [forward_queries]: largest score so far
+  C* total = nullptr;      // [forward_queries]: Σ p so far
+  C* shrink = nullptr;     // [forward_queries]: what the newest maximum scales the past by
 
   static int64_t workspace(int64_t width) {
-    return padded(width) * (tile_queries * 2 + tile_keys * 2) + tile_keys * tile_queries +
-           3 * tile_queries;
+    return padded(width) * (forward_queries * 2 + tile_keys * 2) + tile_keys * forward_queries +
+           3 * forward_queries;
   }
   void use(C* space) {
     const int64_t wide = padded(width);
     q_columns = space;
-    k_rows = q_columns + wide * tile_queries;
+    k_rows = q_columns + wide * forward_queries;
     v_rows = k_rows + wide * tile_keys;
     scores = v_rows + wide * tile_keys;
-    sums = scores + tile_keys * tile_queries;
-    most = sums + wide * tile_queries;
-    total = most + tile_queries;
-    shrink = total + tile_queries;
+    sums = scores + tile_keys * forward_queries;
+    most = sums + wide * forward_queries;
+    total = most + forward_queries;
+    shrink = total + forward_queries;
   }
 
   int64_t columns() const { return padded(queries); }
@@ -60,7 +60,7 @@ struct ForwardTile {
     // `sums` has room for the queries as rows until the first keys come.
     pack_rows<C>(q.from(first), queries, width, static_cast<C>(query_scale(rule)), sums, wide,
                  columns());
-    transpose(sums, columns(), wide, q_columns, tile_queries);
+    transpose(sums, columns(), wide, q_columns, forward_queries);
     std::fill(sums, sums + columns() * wide, C{0});
     std::fill(most, most + columns(), -HUGE_VALF);
     std::fill(total, total + columns(), C{0});
@@ -81,12 +81,16 @@ struct ForwardTile {
                  tiles(keys.size(), block_rows) * block_rows);
     pack_rows<C>(v.from(keys.begin), keys.size(), width, 1, v_rows, wide, keys.size());
     for (int64_t j = 0; j < keys.size(); j += block_rows) {
-      product_rows<Into::fresh>(Left<C>{k_rows + j * wide, wide, 1}, q_columns, tile_queries,
-                                {0, width}, queries_of(keys, j, whole), scores + j * tile_queries,
-                                tile_queries);
+      product_rows<Into::fresh>(Left<C>{k_rows + j * wide, wide, 1}, q_columns, forward_queries,
+                                {0, width}, queries_of(keys, j, whole),
+                                scores + j * forward_queries, forward_queries);
     }
     finish_scores(keys, whole);
-    for (int64_t n = 0; n < columns();) {
+    // Where no query sees these keys nothing changes: `shrink` is not read there either.
+    const Span seen = whole
+                          ? Span{0, columns()}
+                          : within(visible.queries_of(keys.begin, keys.end - 1), first, columns());
+    for (int64_t n = seen.begin / tile_unit * tile_unit; n < seen.end;) {
       n += soften(keys.size(), n);
     }
     for (int64_t i = 0; i < queries; i += block_rows) {
@@ -94,7 +98,7 @@ struct ForwardTile {
                                : within(visible.keys_of(first + i, first + i + block_rows - 1),
                                         keys.begin, keys.size());
       if (!depth.empty()) {
-        product_rows<Into::scaled_sum>(Left<C>{scores + i, 1, tile_queries}, v_rows, wide, depth,
+        product_rows<Into::scaled_sum>(Left<C>{scores + i, 1, forward_queries}, v_rows, wide, depth,
                                        {0, wide}, sums + i * wide, wide, shrink + i);
       }
     }
@@ -114,7 +118,7 @@ struct ForwardTile {
     const int32_t* ids = visible.query_documents();
     for (int64_t j = 0; j < keys.size(); ++j) {
       const int64_t key = keys.begin + j;
-      C* row = scores + j * tile_queries;
+      C* row = scores + j * forward_queries;
       if (bends) {
         bend_scores<C>(row, columns(), rule.softcap, slope,
                        static_cast<double>(first + rule.query_offset - key), 1, nullptr);
@@ -146,7 +150,7 @@ struct ForwardTile {
     hn::Vec<decltype(d)> sum[N];
     repeat<N>([&](auto i) HWY_ATTR { high[i] = hn::LoadU(d, most + n + i * lanes); });
     for (int64_t j = 0; j < keys; ++j) {
-      const C* row = scores + j * tile_queries + n;
+      const C* row = scores + j * forward_queries + n;
       repeat<N>([&](auto i)
                     HWY_ATTR { high[i] = hn::Max(high[i], hn::LoadU(d, row + i * lanes)); });
     }
@@ -159,7 +163,7 @@ struct ForwardTile {
       sum[i] = hn::Zero(d);
     });
     for (int64_t j = 0; j < keys; ++j) {
-      C* row = scores + j * tile_queries + n;
+      C* row = scores + j * forward_queries + n;
       repeat<N>([&](auto i) HWY_ATTR {
         const auto p = exp2_of(d, hn::Sub(hn::LoadU(d, row + i * lanes), high[i]));
         sum[i] = hn::Add(sum[i], p);
@@ -201,7 +205,7 @@ void forward_tiles(const ConstView& q, const ConstView& k, const ConstView& v,
   const int64_t heads = q.size(2);
   const int64_t group = heads / k.size(2);
   const int64_t width = q.size(3);
-  const int64_t count = tiles(q.size(1), tile_queries);
+  const int64_t count = tiles(q.size(1), forward_queries);
   visit_float(q.dtype, "attention", [&]<class T>() {
     using C = Compute<T>;
     const int64_t space = ForwardTile<C>::workspace(width);
@@ -209,7 +213,7 @@ void forward_tiles(const ConstView& q, const ConstView& k, const ConstView& v,
       for (int64_t unit = begin; unit < end; ++unit) {
         const int64_t h = unit / count % heads;
         const int64_t b = unit / count / heads;
-        const int64_t first = balanced(unit % count, count) * tile_queries;
+        const int64_t first = balanced(unit % count, count) * forward_queries;
         ForwardTile<C> tile{.rule = rule,
                             .visible = Visibility(rule, b, q.size(1), k.size(1)),
                             .q = head_rows(q, b, h),
@@ -217,7 +221,7 @@ void forward_tiles(const ConstView& q, const ConstView& k, const ConstView& v,
                             .v = head_rows(v, b, h / group),
                             .width = width,
                             .first = first,
-                            .queries = std::min(tile_queries, q.size(1) - first),
+                            .queries = std::min(forward_queries, q.size(1) - first),
                             .slope = slope_of(rule, h)};
         tile.use(workspace.as<C>() + worker * space);
         tile.run();
@@ -242,8 +246,8 @@ int64_t attention_workspace(const Shape& q, const Shape& k) {
     return attention_decode_workspace(q, k);
   }
   const int64_t wide = padded(q[3]);
-  return workers() *
-         (wide * (tile_queries * 2 + tile_keys * 2) + tile_keys * tile_queries + 3 * tile_queries);
+  return workers() * (wide * (forward_queries * 2 + tile_keys * 2) + tile_keys * forward_queries +
+                      3 * forward_queries);
 }
 
 void attention(const Cpu&, const ConstView& q, const ConstView& k, const ConstView& v,

@@ -8,6 +8,8 @@
 namespace ingot::kernels {
 
 // Tiles are cut at fixed places, so what a query's row comes out as does not depend on the others.
+// The forward's tiles are taller: keys and values are converted once a tile.
+inline constexpr int64_t forward_queries = 128;
 inline constexpr int64_t tile_queries = 64;
 inline constexpr int64_t tile_keys = 64;
 // Rows of tiles are padded to a multiple of this, which whole vectors of every target divide.

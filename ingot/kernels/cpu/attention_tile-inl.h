@@ -7,6 +7,7 @@
 #define INGOT_KERNELS_CPU_ATTENTION_TILE_INL_H_
 #endif
 
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 #include <utility>
@@ -67,16 +68,23 @@ void pack_rows(const HeadRows& x, int64_t rows, int64_t width, C scale, C* out, 
   const hn::ScalableTag<C> d;
   const auto factor = hn::Set(d, scale);
   visit_source<C>(x.dtype, [&]<class T>() {
+    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+    constexpr int64_t ahead = 8;  // rows; they lie too far apart for the hardware's prefetcher
+    constexpr int64_t line = 64 / sizeof(T);
     for (int64_t r = 0; r < rows; ++r) {
       const T* from = static_cast<const T*>(x.data) + r * x.stride;
       C* to = out + r * stride;
-      each(d, width, [&](int64_t c, int64_t n) {
-        hn::StoreU(hn::Mul(load_some(d, from + c, n), factor), d, to + c);
-      });
-      const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-      for (int64_t c = (width + lanes - 1) / lanes * lanes; c < stride; ++c) {
-        to[c] = 0;
+      for (int64_t c = 0; c < width && r + ahead < rows; c += line) {
+        hwy::Prefetch(from + ahead * x.stride + c);
       }
+      int64_t c = 0;
+      for (; c + lanes <= width; c += lanes) {
+        hn::StoreU(hn::Mul(load(d, from + c), factor), d, to + c);
+      }
+      for (; c < width; ++c) {
+        to[c] = static_cast<C>(from[c]) * scale;
+      }
+      std::fill(to + width, to + stride, C{0});
     }
   });
   std::fill(out + rows * stride, out + padded_rows * stride, C{0});
