@@ -5,20 +5,13 @@
 #include <numbers>
 
 #include "ingot/ops/elementwise.h"
-#include "ingot/ops/shape.h"
 #include "ingot/ops/unary.h"
-#include "ingot/tensor/factories.h"
 
 namespace ingot {
 
 using kernels::Unary;
 
 namespace {
-
-// 1 where x > 0, 0 elsewhere: a constant.
-Tensor step(const Tensor& x) {
-  return cast(greater(x, scalar(0, x.dtype(), x.device())), x.dtype());
-}
 
 // φ(x) = e^(−x²/2) / √2π.
 Tensor normal_density(const Tensor& x) {
@@ -30,10 +23,6 @@ Tensor normal_density(const Tensor& x) {
 Tensor relu_squared(const Tensor& x) {
   return unary("relu_squared", {Unary::relu_squared}, x,
                [](const Tensor& at) { return relu(at) * 2.0; });
-}
-
-Tensor relu(const Tensor& x) {
-  return unary("relu", {Unary::relu}, x, [](const Tensor& y) { return step(y); });
 }
 
 Tensor sigmoid(const Tensor& x) {

@@ -51,6 +51,30 @@ void compare_all(const ConstView& a, const ConstView& b, const View& y, F f) {
   });
 }
 
+// Both sides are read whatever the condition says: vector code, without branches.
+template <class Bits>
+void where_run(const bool* condition, const Bits* a, bool a_runs, const Bits* b, bool b_runs,
+               Bits* y, int64_t length) {
+  const auto choose = [&](auto left, auto right) {
+    for (int64_t i = 0; i < length; ++i) {
+      const Bits p = left(i);
+      const Bits q = right(i);
+      y[i] = condition[i] ? p : q;
+    }
+  };
+  const auto run = [](const Bits* from) { return [from](int64_t i) { return from[i]; }; };
+  const auto same = [](const Bits* from) { return [value = *from](int64_t) { return value; }; };
+  if (a_runs && b_runs) {
+    choose(run(a), run(b));
+  } else if (a_runs) {
+    choose(run(a), same(b));
+  } else if (b_runs) {
+    choose(same(a), run(b));
+  } else {
+    choose(same(a), same(b));
+  }
+}
+
 // Elements are only moved, so their size is all that matters.
 template <class Bits>
 void where_sized(const ConstView& condition, const ConstView& a, const ConstView& b,
@@ -65,6 +89,10 @@ void where_sized(const ConstView& condition, const ConstView& a, const ConstView
     const Bits* from_a = a.as<Bits>() + at[1];
     const Bits* from_b = b.as<Bits>() + at[2];
     Bits* to = y.as<Bits>() + at[3];
+    if (sc == 1 && sy == 1 && sa <= 1 && sb <= 1 && sa >= 0 && sb >= 0) {
+      where_run(take_a, from_a, sa == 1, from_b, sb == 1, to, length);
+      return;
+    }
     for (int64_t i = 0; i < length; ++i) {
       to[i * sy] = take_a[i * sc] ? from_a[i * sa] : from_b[i * sb];
     }
