@@ -1,0 +1,179 @@
+#include "ingot/generate/generate.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "ingot/base/json.h"
+#include "ingot/models/pretrained.h"
+#include "ingot/nn/initialise.h"
+#include "ingot/ops/shape.h"
+#include "ingot/tensor/factories.h"
+#include "tests/support/op_case.h"
+#include "tests/support/paths.h"
+
+namespace ingot::testing {
+namespace {
+
+DecoderConfig tiny(const std::string& positions) {
+  DecoderConfig c;
+  c.vocab = 40;
+  c.width = 16;
+  c.layers = 2;
+  c.heads = 4;
+  c.kv_heads = 2;
+  c.context = 48;
+  c.positions = positions;
+  return c;
+}
+
+std::unique_ptr<Decoder> made(const DecoderConfig& config, DType dtype = DType::f32) {
+  auto model = std::make_unique<Decoder>(config, dtype);
+  nn::initialise(*model, {"normal", 0.3}, 11);
+  return model;
+}
+
+Tokens random_tokens(size_t count, uint64_t seed) {
+  const Philox random({seed, 0, 0});
+  Tokens out;
+  for (size_t i = 0; i < count; ++i) {
+    out.push_back(static_cast<int64_t>(random.word(i) % 40));
+  }
+  return out;
+}
+
+// The logits after the last token, all tokens read at once.
+Tensor whole_logits(const Decoder& model, const Tokens& text) {
+  const auto size = static_cast<int64_t>(text.size());
+  const Tensor logits = model.logits(tensor_of(text, {1, size}));
+  return reshape(slice(logits, 1, size - 1, size), {model.config().vocab});
+}
+
+void expect_cached_like_whole(const DecoderConfig& config, const std::vector<Tokens>& prompts) {
+  const auto model = made(config);
+  Decoding decoding(*model, prompts, 20);
+  std::vector<Tokens> texts = prompts;
+  for (uint64_t step = 0; step < 20; ++step) {
+    for (size_t row = 0; row < prompts.size(); ++row) {
+      const auto at = static_cast<int64_t>(row);
+      EXPECT_LE(difference(reshape(slice(decoding.logits(), 0, at, at + 1), {40}),
+                           whole_logits(*model, texts[row])),
+                1e-5)
+          << *config.positions << ", step " << step << ", row " << row;
+    }
+    const Tokens next = random_tokens(prompts.size(), 100 + step);
+    for (size_t row = 0; row < prompts.size(); ++row) {
+      texts[row].push_back(next[row]);
+    }
+    decoding.feed(next);
+  }
+}
+
+TEST(Decoding, TokenByTokenGivesTheLogitsOfTheWholeText) {
+  const std::vector<Tokens> even = {random_tokens(9, 1), random_tokens(9, 2)};
+  for (const char* positions : {"none", "sinusoidal", "learned", "rope", "alibi"}) {
+    expect_cached_like_whole(tiny(positions), even);
+  }
+  DecoderConfig windowed = tiny("rope");
+  windowed.window = 5;
+  windowed.attention_softcap = 2;
+  windowed.qk_norm = true;
+  expect_cached_like_whole(windowed, even);
+}
+
+TEST(Decoding, RowsOfDifferentLengthsDoNotDisturbEachOther) {
+  const std::vector<Tokens> uneven = {random_tokens(3, 1), random_tokens(11, 2),
+                                      random_tokens(1, 3)};
+  for (const char* positions : {"none", "learned", "rope", "alibi"}) {
+    expect_cached_like_whole(tiny(positions), uneven);
+  }
+}
+
+TEST(Decoding, GoesOnFromTheLastHalfOfATextThatOutgrowsTheContext) {
+  const auto model = made(tiny("learned"));
+  Tokens text = random_tokens(45, 1);
+  Decoding decoding(*model, {text}, 100);
+  for (uint64_t step = 0; step < 4; ++step) {
+    const Tokens next = random_tokens(1, 50 + step);
+    text.push_back(next[0]);
+    decoding.feed(next);
+  }
+  const Tokens half(text.end() - 24, text.end());  // 49 tokens: the 49th did not fit
+  EXPECT_LE(difference(reshape(decoding.logits(), {40}), whole_logits(*model, half)), 1e-5);
+}
+
+TEST(Generate, GreedyTextIsThatOfRepeatedFullForwards) {
+  const auto model = made(tiny("rope"));
+  GenerateConfig config;
+  config.max_tokens = 25;
+  config.sampling.temperature = 0;
+  const Tokens got = generate(*model, {random_tokens(6, 1)}, config)[0];
+  Tokens text = random_tokens(6, 1);
+  for (const int64_t token : got) {
+    EXPECT_EQ(token, likeliest(whole_logits(*model, text).values<float>()));
+    text.push_back(token);
+  }
+  EXPECT_EQ(got.size(), 25U);
+}
+
+TEST(Generate, RepeatsItselfForASeedAndOnlyForIt) {
+  const auto model = made(tiny("rope"));
+  const std::vector<Tokens> prompts = {random_tokens(6, 1), random_tokens(6, 1)};
+  GenerateConfig config;
+  config.max_tokens = 30;
+  config.seed = 4;
+  const auto first = generate(*model, prompts, config);
+  EXPECT_EQ(generate(*model, prompts, config), first);
+  EXPECT_NE(first[0], first[1]);
+  config.seed = 5;
+  EXPECT_NE(generate(*model, prompts, config), first);
+}
+
+TEST(Generate, EndsARowAtAStopTokenOrWhenTold) {
+  const auto model = made(tiny("rope"));
+  GenerateConfig config;
+  config.max_tokens = 30;
+  const std::vector<Tokens> prompts = {random_tokens(6, 1), random_tokens(4, 2)};
+  const auto whole = generate(*model, prompts, config);
+  config.stop_tokens = {whole[0][7]};
+  const Tokens stopped = generate(*model, prompts, config)[0];
+  EXPECT_EQ(stopped.back(), whole[0][7]);
+  EXPECT_EQ(stopped,
+            Tokens(whole[0].begin(), whole[0].begin() + static_cast<int64_t>(stopped.size())));
+  config.stop_tokens.clear();
+  int64_t told = 0;
+  const auto cut = generate(*model, prompts, config, [&](int64_t row, int64_t token) {
+    told += row == 1 ? 1 : 0;
+    return row == 0 || token != whole[1][3];
+  });
+  EXPECT_EQ(cut[0], whole[0]);
+  EXPECT_EQ(told, static_cast<int64_t>(cut[1].size()));
+  EXPECT_EQ(cut[1].back(), whole[1][3]);
+}
+
+TEST(Generate, RefusesPromptsItCannotRead) {
+  const auto model = made(tiny("rope"));
+  const auto run = [&](const std::vector<Tokens>& prompts) { generate(*model, prompts, {}); };
+  expect_error([&] { run({}); }, "generate: no prompts");
+  expect_error([&] { run({{1}, {}}); }, "generate: prompt 1 is empty");
+  expect_error([&] { run({random_tokens(49, 1)}); },
+               "generate: prompt 0 is longer than the model's context: 49 tokens, context 48");
+}
+
+TEST(Generate, WritesTheStoriesOfAPublishedModel) {
+  if (!data_folder()) {
+    GTEST_SKIP() << no_data_folder;
+  }
+  const auto folder = *data_folder() / "model-stories260k";
+  const Pretrained loaded = load_pretrained(folder / "hf");
+  GenerateConfig config;
+  config.sampling.temperature = 0;
+  for (const auto& expected : parse_json_file(folder / "oracle_forward.json")["greedy"]) {
+    const auto ids = expected["ids"].get<Tokens>();
+    config.max_tokens = static_cast<int64_t>(ids.size());
+    EXPECT_EQ(generate(*loaded.model, {expected["prompt_ids"].get<Tokens>()}, config)[0], ids);
+  }
+}
+
+}  // namespace
+}  // namespace ingot::testing

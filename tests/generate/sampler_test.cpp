@@ -1,0 +1,92 @@
+#include "ingot/generate/sampler.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "ingot/base/json.h"
+#include "tests/support/op_case.h"
+#include "tests/support/paths.h"
+
+namespace ingot::testing {
+namespace {
+
+void expect_probabilities(const nlohmann::json& entry, const std::string& key,
+                          const SamplingConfig& config) {
+  const auto got = token_probabilities(entry["logits"].get<std::vector<float>>(), config);
+  const auto expected = entry["probs"][key].get<std::vector<double>>();
+  ASSERT_EQ(got.size(), expected.size());
+  for (size_t i = 0; i < got.size(); ++i) {
+    // The oracle's logits are decimals, ours their f32.
+    EXPECT_NEAR(got[i], expected[i], 2e-7) << key << ", token " << i;
+  }
+}
+
+TEST(TokenProbabilities, FollowTheOracle) {
+  if (!data_folder()) {
+    GTEST_SKIP() << no_data_folder;
+  }
+  for (const auto& entry : parse_json_file(*data_folder() / "num-torch-ops" / "sampling.json")) {
+    for (const double temperature : {0.5, 1.0, 1.7}) {
+      const std::string key = concat("temperature=", temperature);
+      expect_probabilities(entry, key, {.temperature = temperature});
+    }
+    expect_probabilities(entry, "top_k=3", {.top_k = 3});
+    expect_probabilities(entry, "top_p=0.8 (smallest set with cumulative >= 0.8)", {.top_p = 0.8});
+    expect_probabilities(entry, "min_p=0.1", {.min_p = 0.1});
+    expect_probabilities(entry, "temperature=0.7 then top_k=6 then top_p=0.9",
+                         {.temperature = 0.7, .top_k = 6, .top_p = 0.9});
+  }
+}
+
+TEST(TokenProbabilities, FiltersAlwaysLeaveOneToken) {
+  const std::vector<float> logits = {1, 3, 3, 2};
+  for (const SamplingConfig& config :
+       {SamplingConfig{.temperature = 0}, SamplingConfig{.top_k = 1}, SamplingConfig{.top_p = 0},
+        SamplingConfig{.top_k = 1, .top_p = 0, .min_p = 1}}) {
+    EXPECT_EQ(token_probabilities(logits, config), (std::vector<double>{0, 1, 0, 0}));
+  }
+  const std::vector<double> both = token_probabilities(logits, {.min_p = 1});
+  EXPECT_EQ(both, (std::vector<double>{0, 0.5, 0.5, 0}));
+}
+
+TEST(TokenProbabilities, RefuseLogitsThatAreNoNumbers) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const float inf = std::numeric_limits<float>::infinity();
+  expect_error(
+      [&] {
+        token_probabilities(std::vector<float>{0, nan}, {});
+      },
+      "sampling: logit 1 is not a number");
+  expect_error(
+      [&] {
+        likeliest(std::vector<float>{0, inf});
+      },
+      "sampling: the largest logit is inf");
+}
+
+TEST(TokenAt, DrawsTokensAsOftenAsTheyAreLikely) {
+  const std::vector<double> p = token_probabilities(std::vector<float>{0.2F, -1, 1, 0.5F, -3}, {});
+  const int64_t draws = 20000;
+  std::vector<double> counts(p.size(), 0);
+  const Philox random({5, 0, 0});
+  for (int64_t i = 0; i < draws; ++i) {
+    counts[static_cast<size_t>(token_at(p, random.uniform_f64(static_cast<uint64_t>(i))))] += 1;
+  }
+  double chi_square = 0;
+  for (size_t i = 0; i < p.size(); ++i) {
+    const double expected = p[i] * static_cast<double>(draws);
+    chi_square += (counts[i] - expected) * (counts[i] - expected) / expected;
+  }
+  EXPECT_LT(chi_square, 18.5);  // 99.9 % quantile at 4 degrees of freedom
+}
+
+TEST(TokenAt, NeverDrawsARemovedToken) {
+  EXPECT_EQ(token_at(std::vector<double>{0, 0.5, 0.5, 0}, 0), 1);
+  EXPECT_EQ(token_at(std::vector<double>{0, 0.5, 0.4999999, 0}, 0.99999999), 2);
+}
+
+}  // namespace
+}  // namespace ingot::testing

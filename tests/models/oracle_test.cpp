@@ -1,0 +1,173 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <iostream>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "ingot/autograd/backward.h"
+#include "ingot/autograd/record.h"
+#include "ingot/base/files.h"
+#include "ingot/base/json.h"
+#include "ingot/io/safetensors.h"
+#include "ingot/models/architecture.h"
+#include "ingot/models/pretrained.h"
+#include "ingot/ops/cross_entropy.h"
+#include "ingot/ops/elementwise.h"
+#include "ingot/ops/shape.h"
+#include "ingot/tensor/copy.h"
+#include "ingot/tensor/factories.h"
+#include "tests/support/paths.h"
+
+namespace ingot::testing {
+namespace {
+
+// The batch of an expected.safetensors: ids, and what else the forward must know.
+struct PublishedBatch {
+  Tensor ids;     // [B, T]
+  Tensor labels;  // [B, T], not shifted
+  BatchInfo info;
+};
+
+Tensor row_sums(const Tensor& mask) {
+  const auto values = mask.values<int64_t>();
+  const auto tokens = static_cast<size_t>(mask.size(1));
+  std::vector<int32_t> sums(static_cast<size_t>(mask.size(0)), 0);
+  for (size_t i = 0; i < values.size(); ++i) {
+    sums[i / tokens] += static_cast<int32_t>(values[i]);
+  }
+  return tensor_of(sums, {mask.size(0)});
+}
+
+// config.json's model_type of a folder.
+std::string model_type_of(const std::filesystem::path& folder) {
+  const auto config = parse_json_file(folder / "config.json");
+  return json_field<std::string>(config, "model_type", "config.json");
+}
+
+PublishedBatch batch_of(const TensorDict& expected) {
+  PublishedBatch batch{expected.at("input_ids"), expected.at("labels"), {}};
+  if (expected.contains("position_ids")) {
+    batch.info.positions = expected.at("position_ids");
+  }
+  if (expected.contains("attention_mask")) {
+    batch.info.key_lengths = row_sums(expected.at("attention_mask"));
+  } else if (batch.info.positions.defined()) {
+    batch.info.documents = documents_of(batch.info.positions);
+  }
+  return batch;
+}
+
+// The mean over the labels that count, of logits at t against labels at t + 1, with history.
+Tensor next_token_loss(const Decoder& model, const PublishedBatch& batch) {
+  const int64_t tokens = batch.ids.size(1);
+  const Tensor hidden = slice(model.hidden(batch.ids, batch.info), 1, 0, tokens - 1);
+  const Tensor labels = contiguous(slice(batch.labels, 1, 1, tokens));
+  CrossEntropyOptions options;
+  options.softcap = model.config().logit_softcap;
+  const Tensor total =
+      linear_cross_entropy(contiguous(hidden), model.output_weight(), labels, options);
+  const auto values = labels.values<int64_t>();
+  return total / static_cast<double>(values.size() - static_cast<size_t>(std::count(
+                                                         values.begin(), values.end(), -100)));
+}
+
+// The gradients that backward() left, under published names.
+TensorDict published_gradients(const Decoder& model) {
+  TensorDict ours;
+  for (const auto& [name, parameter] : model.parameters()) {
+    ours.add(name, grad(parameter));
+  }
+  return to_published(architecture_of(model.config()).names(model.config()), ours);
+}
+
+double largest_gap(const Tensor& a, const Tensor& b) {
+  if (a.shape() != b.shape()) {
+    return std::numeric_limits<double>::infinity();
+  }
+  const Tensor wide_a = dense(converted(a, DType::f64));
+  const Tensor wide_b = dense(converted(b, DType::f64));
+  double most = 0;
+  for (size_t i = 0; i < wide_a.values<double>().size(); ++i) {
+    const double gap = std::abs(wide_a.values<double>()[i] - wide_b.values<double>()[i]);
+    most = std::isnan(gap) ? std::numeric_limits<double>::infinity() : std::max(most, gap);
+  }
+  return most;
+}
+
+double largest(const Tensor& x) { return largest_gap(x, zeros(x.shape(), DType::f64)); }
+
+bool is_supported(const std::string& model_type) {
+  for (const Architecture& entry : architectures()) {
+    if (entry.model_type == model_type) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// The entries "grad.NAME", by the names this architecture spells them.
+TensorDict expected_gradients(const TensorDict& expected, const Architecture& architecture) {
+  TensorDict out;
+  for (const auto& [name, value] : expected.select("grad.**")) {
+    out.add(architecture.spelled(name.substr(5)), value);
+  }
+  return out;
+}
+
+void expect_gradients(const TensorDict& got, const TensorDict& expected) {
+  EXPECT_EQ(got.size(), expected.size());
+  double most = 0;
+  for (const auto& [name, value] : expected) {
+    most = std::max(most, largest(value));
+  }
+  for (const auto& [name, value] : expected) {
+    ASSERT_TRUE(got.contains(name)) << name;
+    const double scale = std::max(largest(value), most / 100);
+    EXPECT_LE(largest_gap(got.at(name), value), 1e-4 * scale) << name;
+  }
+}
+
+void expect_reproduced(const std::filesystem::path& folder) {
+  const Architecture& architecture = architecture_named(model_type_of(folder));
+  const Pretrained loaded = load_pretrained(folder, DType::f32);
+  const TensorDict expected = SafetensorsFile(folder / "expected.safetensors").tensors();
+  const PublishedBatch batch = batch_of(expected);
+  const Tensor logits = loaded.model->logits(batch.ids, batch.info);
+  EXPECT_LE(largest_gap(logits, expected.at("logits")), 1e-5 * largest(expected.at("logits")));
+  loaded.model->require_gradients();
+  const Tensor loss = next_token_loss(*loaded.model, batch);
+  EXPECT_NEAR(loss.item(), expected.at("loss").item(), 1e-5 * expected.at("loss").item());
+  backward(loss);
+  expect_gradients(published_gradients(*loaded.model), expected_gradients(expected, architecture));
+}
+
+TEST(PublishedModels, GiveTheirLogitsLossAndEveryGradient) {
+  const std::filesystem::path root = oracle_folder() / "models";
+  if (!std::filesystem::is_directory(root)) {
+    GTEST_SKIP() << "needs " << root << ": set INGOT_ORACLES to a folder with models/";
+  }
+  int tried = 0;
+  std::string unsupported;
+  for (const std::string& name : list_folder(root)) {
+    if (!std::filesystem::exists(root / name / "config.json")) {
+      continue;
+    }
+    if (!is_supported(model_type_of(root / name))) {
+      unsupported += " " + name;
+      continue;
+    }
+    SCOPED_TRACE(name);
+    ++tried;
+    EXPECT_NO_THROW(expect_reproduced(root / name));
+  }
+  EXPECT_GT(tried, 0);
+  if (!unsupported.empty()) {
+    std::cout << "not supported yet:" << unsupported << '\n';
+  }
+}
+
+}  // namespace
+}  // namespace ingot::testing
