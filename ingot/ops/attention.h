@@ -24,7 +24,8 @@ struct AttentionOptions {
 // head h / (H/K). q: [B, T, H, C]   k, v: [B, S, K, C]   y: [B, T, H, C]. Rows ([H, C] of one
 // token) may be strided: slices of a fused projection are read in place. A query that sees no key
 // gives 0. Scores and sums in f32 (f64 for f64). Differentiable once; gradients do not depend on
-// the run.
+// the run. Keys that are hidden have weight 0, so a value that is not finite may still reach some
+// queries that do not see it (0 · ∞).
 // FLOPs counted: 4·B·H·C·n forward and 2.5 times that backward (which recomputes the scores), n the
 // pairs (i, j) that causal and window leave visible in one head; documents and key_lengths are not
 // looked into, so that the count is the same on the meta device.

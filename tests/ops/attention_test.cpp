@@ -416,6 +416,23 @@ TEST(Attention, RowsOfABatchDoNotSeeEachOther) {
   }
 }
 
+TEST(Attention, GradientsHaveTheSameBitsInEveryRun) {
+  for (const int64_t B : {1, 3}) {  // one pair of batch row and key head is cut into parts
+    TensorList x = random_qkv({B, 300, 300, 4, 1, 32}, 65);
+    for (Tensor& part : x) {
+      part = converted(part, DType::bf16);
+    }
+    const Tensor dy = converted(random_tensor(x[0].shape(), 66), DType::bf16);
+    const TensorList first = gradients_of(x, {}, dy);
+    for (int run = 0; run < 5; ++run) {
+      const TensorList again = gradients_of(x, {}, dy);
+      for (size_t n = 0; n < 3; ++n) {
+        EXPECT_TRUE(same_bits(again[n], first[n])) << "B " << B << ", input " << n;
+      }
+    }
+  }
+}
+
 TEST(Attention, ReadsSlicesOfAFusedProjectionInPlace) {
   const Tensor fused = converted(random_tensor({2, 70, 4 + 2 + 2, 16}, 71), DType::bf16);
   const TensorList slices = {sliced(fused, 2, 0, 4), sliced(fused, 2, 4, 6),
