@@ -59,7 +59,8 @@ void where_run(const bool* condition, const Bits* a, bool a_runs, const Bits* b,
     for (int64_t i = 0; i < length; ++i) {
       const Bits p = left(i);
       const Bits q = right(i);
-      y[i] = condition[i] ? p : q;
+      const auto mask = static_cast<Bits>(-static_cast<int64_t>(condition[i]));  // all ones or none
+      y[i] = static_cast<Bits>((p & mask) | (q & ~mask));
     }
   };
   const auto run = [](const Bits* from) { return [from](int64_t i) { return from[i]; }; };

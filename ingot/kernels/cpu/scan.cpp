@@ -98,6 +98,14 @@ void running_sums(const ConstView& x, const View& y) {
   const int64_t n = x.shape[1];
   const int64_t b = x.shape[2];
   by_tile(x, [&](int64_t first, int64_t width, int64_t) {
+    if (b == 1) {
+      Total total{};
+      for (int64_t i = first; i < first + n; ++i) {
+        total += static_cast<Total>(x.as<T>()[i]);
+        y.as<T>()[i] = static_cast<T>(total);
+      }
+      return;
+    }
     std::array<Total, tile_width> totals{};
     for (int64_t i = 0; i < n; ++i) {
       const T* from = x.as<T>() + first + i * b;
