@@ -1,5 +1,7 @@
 #include "ingot/models/decoder.h"
 
+#include <algorithm>
+
 #include "ingot/nn/positions.h"
 #include "ingot/ops/elementwise.h"
 #include "ingot/ops/linear.h"
@@ -27,14 +29,23 @@ Tensor usual_positions(int64_t tokens, const nn::KvCache* cache, Device device) 
   return moved(tensor_of(out, shape), device);
 }
 
+// Positions the text spans: of packed documents, those of the longest.
+int64_t length_of(const Tensor& ids, const nn::KvCache* cache, const BatchInfo& info) {
+  if (info.positions.defined() && info.positions.device().kind == DeviceKind::cpu &&
+      info.positions.elements() > 0) {
+    const Tensor places = dense(info.positions);
+    return *std::ranges::max_element(places.values<int64_t>()) + 1;
+  }
+  return ids.size(1) + (cache != nullptr ? cache->longest() : 0);
+}
+
 }  // namespace
 
 Decoder::Decoder(const DecoderConfig& config, DType dtype, Device device)
-    : embedding(config.vocab, config.width, dtype, device, config.padding_id),
-      dropout(config.dropout),
-      norm(layer_options(complete(config), 0).norm, config.width, *complete(config).norm_eps, dtype,
-           device),
-      config_(complete(config)) {
+    : config_(complete(config)),
+      embedding(config_.vocab, config_.width, dtype, device, config_.padding_id),
+      dropout(config_.dropout),
+      norm(layer_options(config_, 0).norm, config_.width, *config_.norm_eps, dtype, device) {
   if (*config_.positions == "learned") {
     positions.emplace(config_.context, config_.width, dtype, device);
   }
@@ -60,7 +71,7 @@ Tensor Decoder::hidden(const Tensor& ids, nn::KvCache& cache, const BatchInfo& i
 
 Tensor Decoder::run(const Tensor& ids, nn::KvCache* cache, const BatchInfo& info) const {
   check(ids.rank() == 2, ErrorKind::shape, "decoder: takes ids of shape [B, T]: got ", ids.shape());
-  const int64_t length = ids.size(1) + (cache != nullptr ? cache->longest() : 0);
+  const int64_t length = length_of(ids, cache, info);
   check(!positions || length <= config_.context, ErrorKind::argument,
         "decoder: the sequence is longer than the learned positions: ", length, " tokens, context ",
         config_.context);

@@ -18,6 +18,8 @@ struct BatchInfo {
 
 // A causal language model: embedding, L transformer layers, a norm, an output map.
 class Decoder : public nn::Module {
+  DecoderConfig config_;  // complete; first, because the layers are built from it
+
  public:
   // Weights start at 0: initialise or load them.
   explicit Decoder(const DecoderConfig& config, DType dtype = DType::f32,
@@ -56,7 +58,6 @@ class Decoder : public nn::Module {
   Tensor embedded(const Tensor& ids, const Tensor& places) const;
   nn::Context context_of(const Tensor& places, int64_t length, const BatchInfo& info) const;
 
-  DecoderConfig config_;
   std::shared_ptr<Randomness> randomness_ = std::make_shared<Randomness>();
 };
 
