@@ -57,7 +57,7 @@ TEST(LinearCrossEntropy, EqualsLinearThenCrossEntropyForEveryOption) {
 
 // Wide enough for several pieces, the last one shorter.
 TEST(LinearCrossEntropy, JoinsItsPieces) {
-  const Sample wide = sample("", {67}, 3, 100003);
+  const Sample wide = sample("", {67}, 3, 150001);
   for (const DType dtype : {DType::f64, DType::f32}) {
     TensorList fused, composed;
     for (TensorList* grads : {&fused, &composed}) {
@@ -80,7 +80,7 @@ TEST(LinearCrossEntropy, JoinsItsPieces) {
 }
 
 TEST(LinearCrossEntropy, NeverHoldsTheLogitsWhole) {
-  constexpr int64_t rows = 4096, features = 8, classes = 8192;  // 134 MB of f32 logits
+  constexpr int64_t rows = 4096, features = 8, classes = 16384;  // 268 MB of f32 logits
   for (const Device device : {cpu_device, meta_device}) {
     Tensor x = zeros({rows, features}, DType::f32, device);
     Tensor weight = zeros({classes, features}, DType::f32, device);
@@ -93,7 +93,7 @@ TEST(LinearCrossEntropy, NeverHoldsTheLogitsWhole) {
     backward(loss);
     const int64_t peak = allocator(device).stats().peak_total - before;
     const int64_t gradients = 2 * x.bytes() + 2 * weight.bytes();
-    EXPECT_LE(peak, (int64_t{25} << 20) + gradients) << device;
+    EXPECT_LE(peak, (int64_t{33} << 20) + gradients) << device;
     EXPECT_LE(peak, rows * classes * 4 / 4) << device;
   }
 }
