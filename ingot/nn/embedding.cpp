@@ -13,7 +13,7 @@ Embedding::Embedding(int64_t vocabulary, int64_t width, DType dtype, Device devi
     : weight(parameter({vocabulary, width}, dtype, device)), padding_(padding) {}
 
 Tensor Embedding::operator()(const Tensor& ids) const {
-  const Tensor rows = embedding(weight, ids);
+  Tensor rows = embedding(weight, ids);
   if (padding_ < 0 || !needs_grad(rows)) {
     return rows;
   }
