@@ -299,7 +299,8 @@ TEST(Checkpoint, SurvivesKillingAtAnyMoment) {
   const std::chrono::duration<double, std::micro> one_save =
       std::chrono::steady_clock::now() - start;
   int64_t newest = 1;
-  for (uint64_t round = 0; round < 25; ++round) {
+  // Twenty rounds, and more where the disk is too slow for a new checkpoint to have come through.
+  for (uint64_t round = 0; round < 20 || (newest < 4 && round < 200); ++round) {
     const pid_t child = ::fork();
     if (child == 0) {
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // not to go on when the test itself is killed
@@ -310,7 +311,8 @@ TEST(Checkpoint, SurvivesKillingAtAnyMoment) {
         keep_last(folder.path(), 2);
       }
     }
-    const double saves = 4 * Philox({1, 2, 3}).uniform_f64(round);
+    const double u = Philox({1, 2, 3}).uniform_f64(round);
+    const double saves = 8 * u * u;  // many early in the first save, some after several
     ::usleep(static_cast<useconds_t>(saves * one_save.count()));
     ::kill(child, SIGKILL);
     ::waitpid(child, nullptr, 0);
@@ -322,7 +324,7 @@ TEST(Checkpoint, SurvivesKillingAtAnyMoment) {
     expect_same(read, made(read.step));
     newest = read.step;
   }
-  EXPECT_GT(newest, 1);
+  EXPECT_GE(newest, 4);
 }
 
 TEST(Manifest, RefusesOtherVersionsAndMissingFields) {
