@@ -52,6 +52,8 @@ Recipe parse_recipe(const std::string& toml, const std::string& name,
 }
 
 void check_recipe(const Recipe& recipe) {
+  check_schedule(recipe.schedule.schedule, recipe.train.steps);
+  complete(recipe.model);
   check(recipe.train.batch % recipe.train.accumulate == 0, ErrorKind::config,
         "train.accumulate: must divide train.batch: accumulate is ", recipe.train.accumulate,
         ", batch is ", recipe.train.batch);

@@ -40,7 +40,7 @@ RunFolder open_folder(const RunOptions& options) {
   make_directories(folder.path);
   check(is_writable(folder.path), ErrorKind::io, folder.path.string(),
         ": cannot be written to; choose another --run");
-  const bool begun = std::filesystem::exists(folder.checkpoints());
+  const bool begun = !checkpoint_steps(folder.checkpoints()).empty();
   check(!begun || options.resume, ErrorKind::config, folder.path.string(),
         ": holds a run already; pass --resume to continue it, or choose another --run");
   make_directories(folder.checkpoints());

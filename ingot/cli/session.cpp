@@ -30,7 +30,6 @@ void start_weights(Decoder& model, Optimizer& optimizer, const Recipe& recipe) {
 
 Session::Session(const Recipe& recipe, Device device)
     : recipe_(recipe), dtype_(*dtype_named(recipe.dtype)) {
-  check_schedule(recipe_.schedule.schedule, recipe_.train.steps);
   model_ = std::make_unique<Decoder>(recipe_.model, dtype_, device);
   model_->require_gradients();
   model_->randomness()->seed = static_cast<uint64_t>(recipe_.seed);
