@@ -187,7 +187,7 @@ onednn::Key key_of(Which which, const ConstView& x, const ConstView& w, const Co
 
 bool run(Which which, const ConstView& x, const ConstView& w, const ConstView& y,
          const ConstView& bias, const ConvSteps& steps) {
-  thread_local onednn::Cache cache(primitives_kept);
+  thread_local onednn::Cache<onednn::Prepared> cache(primitives_kept);
   const int threads = onednn::available_threads();
   const onednn::ThreadLimit limit(threads);
   onednn::Prepared& prepared = cache.at(key_of(which, x, w, y, bias, steps, threads),
@@ -202,7 +202,7 @@ bool run(Which which, const ConstView& x, const ConstView& w, const ConstView& y
   if (bias.data != nullptr) {
     prepared.bind(DNNL_ARG_BIAS, bias.data);
   }
-  prepared.run();
+  prepared.run(onednn::scratch(prepared.scratch_bytes));
   return true;
 }
 

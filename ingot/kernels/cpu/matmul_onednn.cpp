@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <string_view>
 
 #include "ingot/kernels/cpu/onednn.h"
@@ -11,6 +12,11 @@ using dnnl::memory;
 // A product this small is done before a second thread has woken up.
 constexpr double flops_worth_threads = 400e3;
 constexpr size_t primitives_kept = 256;
+
+// For packs_b.
+constexpr int64_t uses_worth_packing = 512;
+constexpr int64_t least_packed_bytes = int64_t{6} << 20;
+constexpr int64_t most_packed_bytes = int64_t{16} << 20;  // the scratch memory stays
 
 // Dimensions [rows, columns], or [batch, rows, columns] where there is a batch. A batch that shares
 // this operand has size 1, which oneDNN broadcasts.
@@ -30,9 +36,25 @@ memory::desc describe_bias(const Product& p) {
   return describe(p, 1, p.columns, dense, p.bias_type);
 }
 
+// Whether b is first copied into the order that oneDNN's kernels read. For bf16, and for columns
+// that are contiguous, they do that themselves, a block at a time; f32 with contiguous rows they
+// read in place, slower the larger b is. bench/gemm_bench.cpp on one Zen 5 core at 1024 rows, the
+// copy included: dx of W [3072, 768] in f32 149 → 193 GFLOP/s. bf16 gains nothing measurable (373
+// to 389 of the 437 that the core can do), and copying a transposed a neither.
+bool packs_b(const Product& p) {
+  const int64_t bytes = p.inner * p.columns * size_of(p.in);
+  return p.in == DType::f32 && p.batch == 1 && p.b_steps.row != 1 && p.rows >= uses_worth_packing &&
+         bytes >= least_packed_bytes && bytes <= most_packed_bytes;
+}
+
+memory::desc describe_b(const Product& p) {
+  return describe(p, p.inner, p.columns, p.b_steps, p.in);
+}
+
 dnnl::matmul::primitive_desc plan(const Product& p) {
   const memory::desc a = describe(p, p.rows, p.inner, p.a_steps, p.in);
-  const memory::desc b = describe(p, p.inner, p.columns, p.b_steps, p.in);
+  const memory::desc free{{p.inner, p.columns}, onednn::type_of(p.in), memory::format_tag::any};
+  const memory::desc b = packs_b(p) ? free : describe_b(p);
   const memory::desc y = describe(p, p.rows, p.columns, p.y_steps, p.out);
   const memory::desc bias = p.bias == nullptr ? memory::desc() : describe_bias(p);
   dnnl::primitive_attr attributes;
@@ -54,23 +76,53 @@ bool is_reference(const dnnl::matmul::primitive_desc& planned) {
   return std::string_view(planned.impl_info_str()).find("ref") != std::string_view::npos;
 }
 
-// Empty where oneDNN has nothing, or only its reference loops and there is another way.
-onednn::Prepared prepare(const Product& p) {
+// A product, and the copy of b that goes before it if any. Without a primitive: oneDNN cannot do
+// it.
+struct PreparedProduct {
+  onednn::Prepared product;
+  onednn::Prepared pack;
+  size_t packed_bytes = 0;
+};
+
+size_t rounded(size_t bytes) { return (bytes + 63) / 64 * 64; }
+
+onednn::Prepared prepare_pack(const memory::desc& from, const memory::desc& to) {
+  const auto& engine = onednn::engine();
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  const dnnl::reorder::primitive_desc planned(engine, from, engine, to, attributes);
   onednn::Prepared made;
+  made.primitive = dnnl::reorder(planned);
+  made.scratch_bytes = planned.scratchpad_desc().get_size();
+  made.arguments = {
+      {DNNL_ARG_FROM, memory(from, engine, DNNL_MEMORY_NONE)},
+      {DNNL_ARG_TO, memory(to, engine, DNNL_MEMORY_NONE)},
+      {DNNL_ARG_SCRATCHPAD, memory(planned.scratchpad_desc(), engine, DNNL_MEMORY_NONE)}};
+  return made;
+}
+
+// Empty where oneDNN has nothing, or only its reference loops and there is another way.
+PreparedProduct prepare(const Product& p) {
+  PreparedProduct made;
   const dnnl::matmul::primitive_desc planned = plan(p);
   if (!planned || (is_reference(planned) && !(p.batch == 1 && p.in == DType::f32))) {
     return made;
   }
   const auto& engine = onednn::engine();
-  made.primitive = dnnl::matmul(planned);
-  made.scratch_bytes = planned.scratchpad_desc().get_size();
-  made.arguments = {
+  made.product.primitive = dnnl::matmul(planned);
+  made.product.scratch_bytes = planned.scratchpad_desc().get_size();
+  made.product.arguments = {
       {DNNL_ARG_SRC, memory(planned.src_desc(), engine, DNNL_MEMORY_NONE)},
       {DNNL_ARG_WEIGHTS, memory(planned.weights_desc(), engine, DNNL_MEMORY_NONE)},
       {DNNL_ARG_DST, memory(planned.dst_desc(), engine, DNNL_MEMORY_NONE)},
       {DNNL_ARG_SCRATCHPAD, memory(planned.scratchpad_desc(), engine, DNNL_MEMORY_NONE)}};
   if (p.bias != nullptr) {
-    made.arguments.emplace(DNNL_ARG_BIAS, memory(describe_bias(p), engine, DNNL_MEMORY_NONE));
+    made.product.arguments.emplace(DNNL_ARG_BIAS,
+                                   memory(describe_bias(p), engine, DNNL_MEMORY_NONE));
+  }
+  if (packs_b(p) && planned.weights_desc() != describe_b(p)) {
+    made.pack = prepare_pack(describe_b(p), planned.weights_desc());
+    made.packed_bytes = planned.weights_desc().get_size();
   }
   return made;
 }
@@ -97,19 +149,28 @@ onednn::Key key_of(const Product& p, int threads) {
 }
 
 bool run(const Product& p, int threads) {
-  thread_local onednn::Cache cache(primitives_kept);
+  thread_local onednn::Cache<PreparedProduct> cache(primitives_kept);
   const onednn::ThreadLimit limit(threads);
-  onednn::Prepared& prepared = cache.at(key_of(p, threads), [&] { return prepare(p); });
-  if (!prepared) {
+  PreparedProduct& prepared = cache.at(key_of(p, threads), [&] { return prepare(p); });
+  if (!prepared.product) {
     return false;
   }
-  prepared.bind(DNNL_ARG_SRC, p.a);
-  prepared.bind(DNNL_ARG_WEIGHTS, p.b);
-  prepared.bind(DNNL_ARG_DST, p.y);
-  if (p.bias != nullptr) {
-    prepared.bind(DNNL_ARG_BIAS, p.bias);
+  const size_t own = rounded(std::max(prepared.product.scratch_bytes, prepared.pack.scratch_bytes));
+  auto* scratch = static_cast<std::byte*>(onednn::scratch(own + prepared.packed_bytes));
+  const void* b = p.b;
+  if (prepared.pack) {
+    b = scratch + own;
+    prepared.pack.bind(DNNL_ARG_FROM, p.b);
+    prepared.pack.bind(DNNL_ARG_TO, b);
+    prepared.pack.run(scratch);
   }
-  prepared.run();
+  prepared.product.bind(DNNL_ARG_SRC, p.a);
+  prepared.product.bind(DNNL_ARG_WEIGHTS, b);
+  prepared.product.bind(DNNL_ARG_DST, p.y);
+  if (p.bias != nullptr) {
+    prepared.product.bind(DNNL_ARG_BIAS, p.bias);
+  }
+  prepared.product.run(scratch);
   return true;
 }
 

@@ -51,9 +51,9 @@ void* scratch(size_t bytes) {
   return buffer.get();
 }
 
-void Prepared::run() {
+void Prepared::run(void* scratch_memory) {
   if (scratch_bytes > 0) {
-    bind(DNNL_ARG_SCRATCHPAD, scratch(scratch_bytes));
+    bind(DNNL_ARG_SCRATCHPAD, scratch_memory);
   }
   primitive.execute(stream(), arguments);
 }

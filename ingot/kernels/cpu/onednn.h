@@ -59,7 +59,8 @@ struct Prepared {
   void bind(int argument, const void* data) {
     arguments.at(argument).set_data_handle(const_cast<void*>(data));
   }
-  void run();
+  // With scratch_bytes of memory for its own use.
+  void run(void* scratch_memory);
 };
 
 // Everything that a primitive depends on, as numbers.
@@ -68,15 +69,17 @@ struct KeyHash {
   size_t operator()(const Key& key) const;
 };
 
-// The primitives used most recently. One per thread, so no lock and no sharing of memory objects;
-// oneDNN's own cache shares the generated code between threads.
+// The entries (Prepared, or several that belong together) used most recently. One cache per thread,
+// so no lock and no sharing of memory objects; oneDNN's own cache shares the generated code between
+// threads.
+template <class Entry>
 class Cache {
  public:
   explicit Cache(size_t capacity) : capacity_(capacity) {}
 
   // The entry of `key`, from make() when it is not there.
   template <class Make>
-  Prepared& at(const Key& key, Make&& make) {
+  Entry& at(const Key& key, Make&& make) {
     const auto found = index_.find(key);
     if (found != index_.end()) {
       entries_.splice(entries_.begin(), entries_, found->second);
@@ -92,9 +95,11 @@ class Cache {
   }
 
  private:
+  using Entries = std::list<std::pair<Key, Entry>>;
+
   size_t capacity_;
-  std::list<std::pair<Key, Prepared>> entries_;
-  std::unordered_map<Key, std::list<std::pair<Key, Prepared>>::iterator, KeyHash> index_;
+  Entries entries_;
+  std::unordered_map<Key, typename Entries::iterator, KeyHash> index_;
 };
 
 }  // namespace ingot::kernels::onednn
