@@ -10,9 +10,9 @@
 namespace ingot {
 namespace {
 
-void check_finite(const char* what, double value, const TrainState& state) {
-  check(std::isfinite(value), ErrorKind::numeric, "step ", state.step + 1, ": the ", what, " is ",
-        value, ", samples from ", state.position,
+void check_finite(const char* what, double value, int64_t step, int64_t position) {
+  check(std::isfinite(value), ErrorKind::numeric, "step ", step + 1, ": the ", what, " is ", value,
+        ", samples from ", position,
         "; nothing was updated: lower the learning rate, lengthen the warm-up or clip gradients");
 }
 
@@ -49,20 +49,21 @@ StepReport train_step(TrainState& state, Training& training) {
   const int64_t flops = counted_flops();
   const int64_t position = state.position;
   training.randomness->training = true;
-  const Accumulated total = accumulate_gradients(state, training);
-  check(total.count > 0, ErrorKind::config, "step ", state.step + 1,
-        ": no target counts: every label of its ", state.position - position,
-        " samples is ignored");
-
   StepReport report;
-  report.loss = total.loss / total.count;
   report.learning_rate = training.learning_rate(state.step);
-  report.grad_norm = gradient_norm(training.optimizer->parameters()) / total.count;
+  Accumulated total;
   try {
-    check_finite("loss", report.loss, state);
-    check_finite("gradient norm", report.grad_norm, state);
+    total = accumulate_gradients(state, training);
+    check(total.count > 0, ErrorKind::config, "step ", state.step + 1,
+          ": no target counts: every label of its ", state.position - position,
+          " samples is ignored");
+    report.loss = total.loss / total.count;
+    report.grad_norm = gradient_norm(training.optimizer->parameters()) / total.count;
+    check_finite("loss", report.loss, state.step, position);
+    check_finite("gradient norm", report.grad_norm, state.step, position);
   } catch (...) {
     state.position = position;
+    training.optimizer->clear();  // half a step's gradients must not reach the next one
     throw;
   }
   const double clip = clip_factor(report.grad_norm, training.max_norm);
