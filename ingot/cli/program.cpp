@@ -1,6 +1,7 @@
 #include "ingot/cli/program.h"
 
 #include <CLI/CLI.hpp>
+#include <csignal>
 #include <iostream>
 #include <new>
 
@@ -43,6 +44,7 @@ int exit_code(ErrorKind kind) {
 }
 
 int run_program(int argc, const char* const* argv) {
+  std::signal(SIGXFSZ, SIG_IGN);  // a file at its size limit is then an error like a full disk
   CLI::App program("Ingot trains language models: one program, native, without Python.", "ingot");
   program.set_version_flag("--version", version);
   program.require_subcommand(1);
@@ -65,6 +67,8 @@ int run_program(int argc, const char* const* argv) {
   try {
     program.parse(argc, argv);
     return 0;
+  } catch (const CLI::RuntimeError& status) {
+    return status.get_exit_code();  // a verb that ended early with nothing wrong
   } catch (const CLI::ParseError& error) {
     return program.exit(error) == 0 ? 0 : 2;
   } catch (const Error& error) {

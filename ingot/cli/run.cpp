@@ -34,20 +34,22 @@ struct RunFolder {
   std::filesystem::path model() const { return path / "model"; }
 };
 
-RunFolder open_folder(const RunOptions& options) {
-  RunFolder folder{options.folder.empty() ? std::filesystem::path("runs") / options.recipe.stem()
-                                          : options.folder};
+RunFolder run_folder(const RunOptions& options) {
+  return {options.folder.empty() ? std::filesystem::path("runs") / options.recipe.stem()
+                                 : options.folder};
+}
+
+void open_folder(const RunFolder& folder, bool resuming) {
   make_directories(folder.path);
   check(is_writable(folder.path), ErrorKind::io, folder.path.string(),
         ": cannot be written to; choose another --run");
   const bool begun = !checkpoint_steps(folder.checkpoints()).empty();
-  check(!begun || options.resume, ErrorKind::config, folder.path.string(),
+  check(!begun || resuming, ErrorKind::config, folder.path.string(),
         ": holds a run already; pass --resume to continue it, or choose another --run");
   make_directories(folder.checkpoints());
   for (const std::string& name : remove_leftovers(folder.checkpoints())) {
     log_warn("removed ", name, ", left half-written by an earlier process");
   }
-  return folder;
 }
 
 // Evaluates every so many steps, after the saver has saved: a failing evaluation loses nothing.
@@ -57,9 +59,15 @@ class Validator : public Observer {
       : session_(session), data_(data), log_(log) {}
 
   void after_step(const TrainState& state, const StepReport&) override {
+    measure_if_due(state.step);
+  }
+
+  // Also where a run continues: it may have been killed after saving and before measuring.
+  void measure_if_due(int64_t step) {
     const int64_t every = session_.recipe().evaluate.every;
-    if (every > 0 && state.step % every == 0 && state.step < session_.recipe().train.steps) {
-      measure(state.step);
+    if (every > 0 && step > 0 && step % every == 0 && step < session_.recipe().train.steps &&
+        !log_.has_evaluation(step)) {
+      measure(step);
     }
   }
 
@@ -89,22 +97,30 @@ void introduce(Session& session, const RunData& data, const RunFolder& folder, d
                        text_count(static_cast<double>(session.model().count())), recipe.dtype,
                        text_count(static_cast<double>(data.train_bytes)),
                        text_count(static_cast<double>(data.validation_bytes))));
-  log_info(fmt::format("{} steps of {} x {} tokens; matrix peak of this machine {}FLOP/s, measured",
-                       recipe.train.steps, recipe.train.batch, recipe.train.sequence,
-                       text_count(peak)));
+  log_info(fmt::format(
+      "{} steps of {} x {} tokens{}", recipe.train.steps, recipe.train.batch, recipe.train.sequence,
+      peak > 0 ? fmt::format("; matrix peak of this machine {}FLOP/s, measured", text_count(peak))
+               : ""));
   log_info("learning rate over the run:\n",
            drawn(recipe.schedule.schedule, recipe.optim.learning_rate, recipe.train.steps));
 }
 
-void resume(Session& session, const RunData& data, const RunFolder& folder) {
-  const SavedRun saved = restore_run(folder.checkpoints(), session.optimizer());
+// The checkpoint to continue from, after its recipe and text are found to be this run's.
+SavedRun found_run(const RunFolder& folder, const Recipe& recipe, const RunData& data) {
+  SavedRun saved = find_run(folder.checkpoints());
+  check_resumable(parse_recipe(saved.recipe, saved.path.string()), recipe);
   check(saved.data_hash == data.hash, ErrorKind::config,
         "resume: the training text changed: its hash is ", data.hash,
         ", the checkpoint was trained on ", saved.data_hash,
         "; give it the same text, or start another --run");
+  return saved;
+}
+
+void resume(Session& session, const SavedRun& saved) {
+  restore_run(saved, session.optimizer());
   session.state = saved.state;
   log_info("continuing at step ", saved.state.step, ", sample ", saved.state.position,
-           ", data hash ", data.hash.substr(0, 12), " matches");
+           ", data hash ", saved.data_hash.substr(0, 12), " matches");
 }
 
 void write_sample(Session& session) {
@@ -154,17 +170,19 @@ void finish(Session& session, const RunFolder& folder, Saver& saver, Validator& 
 bool run_recipe(const RunOptions& options) {
   const Recipe recipe = read_recipe(options.recipe, options.assignments);
   const RunData data = open_run_data(recipe);
-  const RunFolder folder = open_folder(options);
+  const RunFolder folder = run_folder(options);
+  std::optional<SavedRun> saved;
   if (options.resume) {
-    const SavedRun saved = peek_run(folder.checkpoints());
-    check_resumable(parse_recipe(saved.recipe, saved.path.string()), recipe);
+    saved = found_run(folder, recipe, data);
   }
+  open_folder(folder, options.resume);
   const StopSignals signals;
-  const double peak = measured_peak_flops(*dtype_named(recipe.dtype));
+  const double peak = options.measure_peak ? measured_peak_flops(*dtype_named(recipe.dtype)) : 0;
   Session session(recipe, cpu_device);
   introduce(session, data, folder, peak);
-  if (options.resume) {
-    resume(session, data, folder);
+  if (saved) {
+    resume(session, *saved);
+    saved.reset();  // its tensors are files that the next checkpoint replaces
   }
   write_file(folder.recipe(), to_toml(recipe));
 
@@ -180,6 +198,7 @@ bool run_recipe(const RunOptions& options) {
   Training training = session.training(data.batch);
   training.observers = {&log, &saver, &validator, &console};
   training.stop = stop_requested;
+  validator.measure_if_due(session.state.step);
   allocator(cpu_device).reset_peak();
   train(session.state, training);
   console.finish();

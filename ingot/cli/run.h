@@ -12,6 +12,7 @@ struct RunOptions {
   std::filesystem::path folder;          // empty: runs/<recipe's name>
   bool resume = false;
   bool json = false;
+  bool measure_peak = true;  // of the machine; without, the log has no share of it
 };
 
 // Trains as the recipe says, in a run folder. Returns false if it was asked to stop before the end;

@@ -16,6 +16,8 @@ void add_train_command(CLI::App& program) {
   verb->add_flag("--resume", options->resume,
                  "continue the run in that folder from its newest checkpoint");
   verb->add_flag("--json", options->json, "print a JSON summary at the end");
+  verb->add_flag("!--no-speed", options->measure_peak,
+                 "do not measure the machine's matrix peak at the start; mfu is then null");
   verb->add_flag("--keys", *show_keys, "list every recipe key with its default and meaning");
   verb->footer(
       "A run folder holds recipe.toml, log.jsonl (a line a step), checkpoints/ and, at the end, "

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <sstream>
 
 #include "ingot/base/files.h"
@@ -19,6 +20,13 @@ Json number(double value) {
   return std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
 }
 
+// The step of a line; absent where it is none that this file writes.
+std::optional<int64_t> step_of(const Json& entry) {
+  const bool usable =
+      entry.is_object() && entry.contains("step") && entry["step"].is_number_integer();
+  return usable ? std::optional(entry["step"].get<int64_t>()) : std::nullopt;
+}
+
 }  // namespace
 
 RunLog::RunLog(std::filesystem::path path, int64_t from_step, double peak_flops)
@@ -28,12 +36,15 @@ RunLog::RunLog(std::filesystem::path path, int64_t from_step, double peak_flops)
     std::istringstream lines(read_file(path_));
     for (std::string line; std::getline(lines, line);) {
       const Json entry = Json::parse(line, nullptr, false);
-      if (!entry.is_object() || entry.value("step", int64_t{0}) > from_step) {
+      const std::optional<int64_t> step = step_of(entry);
+      if (!step || *step > from_step) {
         continue;
       }
       kept += line + "\n";
-      if (entry.contains("loss") && entry["loss"].is_number()) {
-        steps_.push_back({entry["step"], entry["loss"]});
+      if (entry.contains("validation_loss")) {
+        evaluations_.insert(*step);
+      } else if (entry.contains("loss") && entry["loss"].is_number()) {
+        steps_.push_back({*step, entry["loss"]});
       }
     }
   }
@@ -61,6 +72,9 @@ void RunLog::after_step(const TrainState& state, const StepReport& report) {
 }
 
 void RunLog::evaluated(int64_t step, const Evaluation& evaluation) {
+  if (!evaluations_.insert(step).second) {
+    return;
+  }
   Json entry;
   entry["step"] = step;
   entry["validation_loss"] = number(evaluation.loss);

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <vector>
 
 #include "ingot/train/evaluate.h"
@@ -24,11 +25,14 @@ struct LoggedStep {
 class RunLog : public Observer {
  public:
   // Opens for appending. Lines of steps after `from_step` (written after the checkpoint that a
-  // resumed run continues from), and a last line cut short by a kill, are removed first.
+  // resumed run continues from), a last line cut short by a kill, and whatever else is no line of a
+  // log are removed first.
   RunLog(std::filesystem::path path, int64_t from_step, double peak_flops);
 
   void after_step(const TrainState& state, const StepReport& report) override;
+  // Writes nothing where this step has an evaluation already.
   void evaluated(int64_t step, const Evaluation& evaluation);
+  bool has_evaluation(int64_t step) const { return evaluations_.contains(step); }
 
   const std::vector<LoggedStep>& steps() const { return steps_; }  // of the whole file
 
@@ -39,6 +43,7 @@ class RunLog : public Observer {
   std::ofstream file_;
   double peak_flops_;
   std::vector<LoggedStep> steps_;
+  std::set<int64_t> evaluations_;
 };
 
 }  // namespace ingot

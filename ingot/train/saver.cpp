@@ -3,9 +3,9 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "ingot/base/files.h"
 #include "ingot/base/json.h"
 #include "ingot/base/log.h"
-#include "ingot/io/checkpoint.h"
 #include "ingot/tensor/copy.h"
 
 namespace ingot {
@@ -20,42 +20,40 @@ std::string state_text(const TrainState& state, const std::string& data_hash) {
   return out.dump();
 }
 
-SavedRun saved_run(const std::filesystem::path& path, const Checkpoint& checkpoint) {
-  const std::string name = path.string();
-  const nlohmann::json state = parse_json(checkpoint.state, name);
-  SavedRun out;
-  out.path = path;
-  out.state.step = json_field<int64_t>(state, "step", name);
-  out.state.position = json_field<int64_t>(state, "position", name);
-  out.state.tokens = json_field<int64_t>(state, "tokens", name);
-  out.data_hash = json_field<std::string>(state, "data_hash", name);
-  out.recipe = checkpoint.recipe;
-  return out;
-}
-
 std::filesystem::path newest(const std::filesystem::path& folder) {
   const Latest latest = latest_checkpoint(folder);
   for (const std::string& reason : latest.skipped) {
     log_warn("passing over a damaged checkpoint: ", reason);
   }
   check(latest.path, ErrorKind::io, folder.string(), ": no checkpoint to continue from",
-        latest.skipped.empty() ? "" : " that is undamaged", "; start the run without --resume");
+        latest.skipped.empty() ? "; start the run without --resume"
+                               : " that is undamaged; start anew in another --run");
   return *latest.path;
 }
 
-void copy_parameters(const TensorDict& parameters, const TensorDict& saved,
-                     const std::string& name) {
+void check_parameters(const TensorDict& parameters, const TensorDict& saved,
+                      const std::string& name) {
+  constexpr const char* other = "; it is a checkpoint of another model";
   for (const auto& [path, tensor] : parameters) {
-    check(saved.contains(path), ErrorKind::format, name, ": holds no parameter ", path,
-          "; it is a checkpoint of another model");
+    check(saved.contains(path), ErrorKind::format, name, ": holds no parameter ", path, other);
     const Tensor& value = saved.at(path);
     check(value.shape() == tensor.shape(), ErrorKind::format, name, ": parameter ", path,
-          " has shape ", value.shape(), ", the model's is ", tensor.shape(),
-          "; it is a checkpoint of another model");
+          " has shape ", value.shape(), ", the model's is ", tensor.shape(), other);
+    check(value.dtype() == tensor.dtype(), ErrorKind::format, name, ": parameter ", path, " is ",
+          value.dtype(), ", the model's is ", tensor.dtype(), other);
   }
-  for (const auto& [path, tensor] : parameters) {
-    Tensor target = tensor;
-    copy_into(target, saved.at(path));
+  for (const auto& [path, tensor] : saved) {
+    check(parameters.contains(path), ErrorKind::format, name, ": the model has no parameter ", path,
+          other);
+  }
+}
+
+// Of the steps after `step`: what a resumed run passed over and is about to do again.
+void remove_newer(const std::filesystem::path& folder, int64_t step) {
+  for (const int64_t later : checkpoint_steps(folder)) {
+    if (later > step) {
+      remove_tree(checkpoint_path(folder, later));
+    }
   }
 }
 
@@ -80,21 +78,37 @@ void Saver::save(const TrainState& state) {
   checkpoint.state = state_text(state, options_.data_hash);
   checkpoint.recipe = options_.recipe;
   save_checkpoint(options_.folder, checkpoint);
+  remove_newer(options_.folder, state.step);
   keep_last(options_.folder, options_.keep);
   saved_step_ = state.step;
 }
 
-SavedRun restore_run(const std::filesystem::path& folder, Optimizer& optimizer) {
-  const std::filesystem::path path = newest(folder);
-  const Checkpoint checkpoint = read_checkpoint(path);
-  copy_parameters(optimizer.parameters(), checkpoint.part("parameters"), path.string());
-  optimizer.load(checkpoint.part("optimizer"));
-  return saved_run(path, checkpoint);
+SavedRun find_run(const std::filesystem::path& folder) {
+  SavedRun out;
+  out.path = newest(folder);
+  out.checkpoint = read_checkpoint(out.path);
+  const std::string name = out.path.string();
+  const nlohmann::json state = parse_json(out.checkpoint.state, name);
+  out.state.step = json_field<int64_t>(state, "step", name);
+  out.state.position = json_field<int64_t>(state, "position", name);
+  out.state.tokens = json_field<int64_t>(state, "tokens", name);
+  out.data_hash = json_field<std::string>(state, "data_hash", name);
+  out.recipe = out.checkpoint.recipe;
+  return out;
 }
 
-SavedRun peek_run(const std::filesystem::path& folder) {
-  const std::filesystem::path path = newest(folder);
-  return saved_run(path, read_checkpoint(path));
+void restore_run(const SavedRun& saved, Optimizer& optimizer) {
+  const TensorDict& values = saved.checkpoint.part("parameters");
+  check_parameters(optimizer.parameters(), values, saved.path.string());
+  try {
+    optimizer.load(saved.checkpoint.part("optimizer"));  // checks everything before it writes
+  } catch (const Error& error) {
+    throw Error(ErrorKind::format, concat(saved.path.string(), ": ", error.what()));
+  }
+  for (const auto& [path, tensor] : optimizer.parameters()) {
+    Tensor target = tensor;
+    copy_into(target, values.at(path));
+  }
 }
 
 }  // namespace ingot

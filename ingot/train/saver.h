@@ -4,13 +4,15 @@
 #include <filesystem>
 #include <string>
 
+#include "ingot/io/checkpoint.h"
 #include "ingot/train/train.h"
 
 namespace ingot {
 
 // Writes checkpoints of a run every so many steps and keeps the newest ones. A checkpoint holds the
 // train state, the parameters, the optimizer's state and the recipe; see io/checkpoint.h for what
-// survives a kill at any moment.
+// survives a kill at any moment. Checkpoints of later steps than the one saved (damaged ones that a
+// resumed run passed over) are removed once it is safe, lest they count among the newest.
 class Saver : public Observer {
  public:
   struct Options {
@@ -38,13 +40,15 @@ struct SavedRun {
   TrainState state;
   std::string recipe;
   std::string data_hash;
+  Checkpoint checkpoint;  // verified, its tensors mapped
 };
 
-// The newest checkpoint below `folder` that verifies, its values copied into the optimizer and its
-// parameters. Newer ones that are damaged are reported as warnings and passed over. Throws
-// Error(io) where there is none, Error(format) where its tensors are not those of this model.
-SavedRun restore_run(const std::filesystem::path& folder, Optimizer& optimizer);
-// The recipe of that checkpoint, before a model is built. Throws Error(io) where there is none.
-SavedRun peek_run(const std::filesystem::path& folder);
+// The newest checkpoint below `folder` that verifies. Newer ones that are damaged are reported as
+// warnings and passed over. Throws Error(io) where there is none.
+SavedRun find_run(const std::filesystem::path& folder);
+
+// Copies its values into the optimizer and its parameters. Throws Error(format), before anything is
+// written to a parameter, where its tensors are not those of this model and optimizer.
+void restore_run(const SavedRun& saved, Optimizer& optimizer);
 
 }  // namespace ingot
