@@ -96,7 +96,7 @@ TEST(Matmul, PassesItsCase) {
       {[] {
          matmul(zeros({2, 3, 4}, DType::f32), zeros({5, 4, 2}, DType::f32));
        },
-       "matmul: "},
+       "matmul: shapes do not broadcast: a is [2], b is [5]"},
   };
   check_op(op);
 }
