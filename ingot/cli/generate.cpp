@@ -69,6 +69,10 @@ void write_text(const Arguments& arguments) {
     dtype = dtype_named(arguments.dtype);
   }
   const Pretrained loaded = load_pretrained(arguments.model, dtype);
+  check(arguments.ids || reads_bytes(loaded.config), ErrorKind::config, arguments.model,
+        ": config.json does not say that this model reads bytes, and Ingot has no other tokenizer "
+        "yet; give token ids with "
+        "--ids");
   const Tokens prompt = prompt_tokens(arguments, loaded.model->config().vocab);
   const StopSignals signals;
   const auto start = std::chrono::steady_clock::now();

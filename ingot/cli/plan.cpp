@@ -81,7 +81,7 @@ void print_plan(const Recipe& recipe, const RunPlan& plan) {
   print_memory("evaluate", plan.evaluate.memory);
   const Machine here = machine();
   const bool fits = plan.train.memory.peak_total < here.memory_available_bytes;
-  fmt::print("  {} of {} available here\n", fits ? "fits in the" : "DOES NOT FIT in the",
+  fmt::print("  {} the {} available here\n", fits ? "fits in" : "DOES NOT FIT in",
              text_bytes(here.memory_available_bytes));
   fmt::print("arithmetic\n  {}FLOP a step, {}FLOP in all\n",
              text_count(static_cast<double>(plan.step_flops)),

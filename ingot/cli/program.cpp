@@ -7,6 +7,7 @@
 
 #include "ingot/base/log.h"
 #include "ingot/cli/commands.h"
+#include "ingot/kernels/cpu/dispatch.h"
 
 namespace ingot {
 namespace {
@@ -59,6 +60,7 @@ int run_program(int argc, const char* const* argv) {
   program.add_flag("--quiet", quiet, "show warnings and errors only");
   program.fallthrough();
   program.parse_complete_callback([&] {
+    kernels::simd_level();  // reads INGOT_SIMD before the first kernel chooses its instructions
     set_log_level(verbose ? LogLevel::debug : quiet ? LogLevel::warn : LogLevel::info);
   });
   for (const AddCommand add : commands()) {

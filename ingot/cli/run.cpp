@@ -150,7 +150,9 @@ void finish(Session& session, const RunFolder& folder, Saver& saver, Validator& 
             const RunLog& log, bool json) {
   saver.save(session.state);
   const Evaluation found = validator.measure(session.state.step);
-  save_pretrained(session.model(), folder.model());
+  SaveOptions options;
+  options.base_config = byte_model_config;
+  save_pretrained(session.model(), folder.model(), options);
   if (json) {
     print_summary(session.recipe(), session.state, found, folder);
     return;

@@ -1,5 +1,7 @@
 #include "ingot/cli/sample.h"
 
+#include <nlohmann/json.hpp>
+
 namespace ingot {
 
 Tokens byte_tokens(std::string_view text) {
@@ -18,6 +20,13 @@ std::string byte_text(std::span<const int64_t> tokens) {
     }
   }
   return out;
+}
+
+bool reads_bytes(const std::string& config) {
+  const nlohmann::json read = nlohmann::json::parse(config, nullptr, false);
+  const auto ours = read.is_object() ? read.find("ingot") : read.end();
+  return read.is_object() && ours != read.end() && ours->is_object() &&
+         ours->value("tokens", "") == "bytes";
 }
 
 std::string sample_text(const Decoder& model, const SampleConfig& config, uint64_t seed) {

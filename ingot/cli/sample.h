@@ -14,6 +14,11 @@ namespace ingot {
 Tokens byte_tokens(std::string_view text);
 std::string byte_text(std::span<const int64_t> tokens);
 
+// What config.json says of a model that reads bytes, so that other programs' models are not fed
+// bytes as ids.
+inline constexpr const char* byte_model_config = R"({"ingot": {"tokens": "bytes"}})";
+bool reads_bytes(const std::string& config);
+
 // The prompt and what the model writes after it.
 std::string sample_text(const Decoder& model, const SampleConfig& config, uint64_t seed);
 

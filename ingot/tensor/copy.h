@@ -4,7 +4,7 @@
 
 namespace ingot {
 
-// Copies and conversions that leave no history; the differentiable ones are ops/cast.h.
+// Copies and conversions that leave no history; the differentiable ones are in ops/shape.h.
 
 // A new dense tensor with the same elements.
 Tensor copy_of(const Tensor& x);

@@ -68,16 +68,24 @@ void Saver::after_step(const TrainState& state, const StepReport&) {
   }
 }
 
-void Saver::save(const TrainState& state) {
-  if (state.step == saved_step_) {
-    return;
-  }
+int64_t Saver::bytes_of_all() const {
+  return (options_.keep + 1) * checkpoint_bytes(checkpoint_of({}));
+}
+
+Checkpoint Saver::checkpoint_of(const TrainState& state) const {
   Checkpoint checkpoint;
   checkpoint.step = state.step;
   checkpoint.parts = {{"parameters", optimizer_.parameters()}, {"optimizer", optimizer_.state()}};
   checkpoint.state = state_text(state, options_.data_hash);
   checkpoint.recipe = options_.recipe;
-  save_checkpoint(options_.folder, checkpoint);
+  return checkpoint;
+}
+
+void Saver::save(const TrainState& state) {
+  if (state.step == saved_step_) {
+    return;
+  }
+  save_checkpoint(options_.folder, checkpoint_of(state));
   remove_newer(options_.folder, state.step);
   keep_last(options_.folder, options_.keep);
   saved_step_ = state.step;

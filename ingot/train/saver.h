@@ -25,10 +25,14 @@ class Saver : public Observer {
   Saver(Options options, const Optimizer& optimizer);
 
   void after_step(const TrainState& state, const StepReport& report) override;
+  // What all checkpoints that are kept, and the one being written, take on disk.
+  int64_t bytes_of_all() const;
   // Does nothing where this step is saved already.
   void save(const TrainState& state);
 
  private:
+  Checkpoint checkpoint_of(const TrainState& state) const;
+
   Options options_;
   const Optimizer& optimizer_;
   int64_t saved_step_ = -1;

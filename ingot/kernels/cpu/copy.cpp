@@ -1,5 +1,7 @@
 #include "ingot/kernels/copy.h"
 
+#include <algorithm>
+#include <array>
 #include <cstring>
 #include <type_traits>
 
@@ -98,21 +100,34 @@ void fill(const Cpu&, double value, const View& y) {
 
 namespace {
 
-// y_i = draw(i), where draw returns float for the types computed in float and double for f64.
+// Fills y from blocks of draws: draw_f32(b) gives elements 4b … 4b + 3 for the types computed in
+// float, draw_f64(i) element i of an f64 tensor.
 template <class Single, class Double>
 void fill_random(const View& y, Single&& draw_f32, Double&& draw_f64) {
   visit_float(y.dtype, "random", [&]<class Y>() {
     Y* to = y.as<Y>();
     parallel_for(y.elements(), 4096, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        if constexpr (std::is_same_v<Y, double>) {
+      if constexpr (std::is_same_v<Y, double>) {
+        for (int64_t i = begin; i < end; ++i) {
           to[i] = draw_f64(static_cast<uint64_t>(i));
-        } else {
-          to[i] = cast<float, Y>(draw_f32(static_cast<uint64_t>(i)));
+        }
+      } else {
+        for (int64_t i = begin; i < end;
+             i += 4) {  // parts begin at multiples of 4096: whole blocks
+          const std::array<float, 4> block = draw_f32(static_cast<uint64_t>(i / 4));
+          for (int64_t lane = 0; lane < std::min<int64_t>(4, end - i); ++lane) {
+            to[i + lane] = cast<float, Y>(block[static_cast<size_t>(lane)]);
+          }
         }
       }
     });
   });
+}
+
+// start + width · block
+std::array<float, 4> scaled(const std::array<float, 4>& block, float start, float width) {
+  return {start + width * block[0], start + width * block[1], start + width * block[2],
+          start + width * block[3]};
 }
 
 }  // namespace
@@ -122,7 +137,7 @@ void fill_uniform(const Cpu&, double low, double high, const RandomKey& key, con
   const auto first = static_cast<float>(low);
   const auto width = static_cast<float>(high - low);
   fill_random(
-      y, [&](uint64_t i) { return first + width * random.uniform(i); },
+      y, [&](uint64_t b) { return scaled(random.uniform4(b), first, width); },
       [&](uint64_t i) { return low + (high - low) * random.uniform_f64(i); });
 }
 
@@ -131,7 +146,7 @@ void fill_normal(const Cpu&, double mean, double deviation, const RandomKey& key
   const auto centre = static_cast<float>(mean);
   const auto spread = static_cast<float>(deviation);
   fill_random(
-      y, [&](uint64_t i) { return centre + spread * random.normal(i); },
+      y, [&](uint64_t b) { return scaled(random.normal4(b), centre, spread); },
       [&](uint64_t i) { return mean + deviation * random.normal_f64(i); });
 }
 
