@@ -78,6 +78,16 @@ fs::path folder_of(const fs::path& path) {
   return path.has_parent_path() ? path.parent_path() : fs::path(".");
 }
 
+// ".model.safetensors.tmp-4711-0": the mark is followed by process and attempt.
+constexpr std::string_view temporary_mark = ".tmp-";
+
+bool is_unfinished(std::string_view name) {
+  const size_t mark = name.rfind(temporary_mark);
+  return name.starts_with('.') && mark != std::string_view::npos &&
+         name.find_first_not_of("0123456789-", mark + temporary_mark.size()) ==
+             std::string_view::npos;
+}
+
 }  // namespace
 
 std::string read_file(const fs::path& path) {
@@ -130,7 +140,7 @@ AtomicFile::AtomicFile(fs::path path) : path_(std::move(path)) {
         ": cannot write the file: a folder has this name");
   for (int attempt = 0; descriptor_ < 0; ++attempt) {
     temporary_ = folder_of(path_) /
-                 concat(".", path_.filename().string(), ".tmp-", ::getpid(), "-", attempt);
+                 concat(".", path_.filename().string(), temporary_mark, ::getpid(), "-", attempt);
     descriptor_ = open_file(temporary_, O_WRONLY | O_CREAT | O_EXCL);
     if (descriptor_ < 0 && errno != EEXIST) {
       fail(path_, "cannot create the file", errno);
@@ -176,6 +186,14 @@ void AtomicFile::commit() {
     fail(path_, "cannot finish the file", code);
   }
   sync_folder(folder_of(path_));
+}
+
+void remove_unfinished(const fs::path& folder) {
+  for (const std::string& name : list_folder(folder)) {
+    if (is_unfinished(name)) {
+      remove_tree(folder / name);
+    }
+  }
 }
 
 void write_file(const fs::path& path, std::string_view text) {

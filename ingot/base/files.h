@@ -63,6 +63,10 @@ class AtomicFile {
 
 void write_file(const std::filesystem::path& path, std::string_view text);  // through AtomicFile
 
+// Removes the temporary files that AtomicFiles of killed processes left in a folder. No other
+// process may be writing there.
+void remove_unfinished(const std::filesystem::path& folder);
+
 // Makes what was created, renamed or removed in `folder` survive a crash of the machine.
 void sync_folder(const std::filesystem::path& folder);
 

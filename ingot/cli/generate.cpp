@@ -1,6 +1,7 @@
 #include "ingot/generate/generate.h"
 
 #include <chrono>
+#include <cmath>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -21,6 +22,25 @@ struct Arguments {
   bool ids = false;
   bool json = false;
 };
+
+// A number whose value `fits`; the message names the range in words. NaN fits nowhere.
+CLI::Validator number_that(const std::function<bool(double)>& fits, const std::string& range) {
+  return CLI::Validator(
+      [fits, range](std::string& text) {
+        double value = 0;
+        const bool good = CLI::detail::lexical_cast(text, value) && fits(value);
+        return good ? std::string() : concat("got ", text, ", allowed is ", range);
+      },
+      "");
+}
+
+CLI::Validator at_least_zero() {
+  return number_that([](double value) { return value >= 0 && std::isfinite(value); }, "at least 0");
+}
+
+CLI::Validator from_zero_to_one() {
+  return number_that([](double value) { return value >= 0 && value <= 1; }, "0 to 1");
+}
 
 // "1,2,3" → tokens. Throws Error(config) naming what is not a number.
 Tokens tokens_listed(const std::string& text) {
@@ -110,20 +130,20 @@ void add_generate_command(CLI::App& program) {
                    "text to continue; with --ids, token ids as 1,2,3");
   verb->add_flag("--ids", arguments->ids, "read and write token ids instead of bytes");
   verb->add_option("--tokens", arguments->config.max_tokens, "tokens to write at most")
-      ->check(CLI::NonNegativeNumber);
+      ->check(at_least_zero());
   verb->add_option("--temperature", arguments->config.sampling.temperature,
                    "0 takes the likeliest token each time")
-      ->check(CLI::NonNegativeNumber);
+      ->check(at_least_zero());
   verb->add_option("--top-k", arguments->config.sampling.top_k, "draw from the k likeliest; 0: all")
-      ->check(CLI::NonNegativeNumber);
+      ->check(at_least_zero());
   verb->add_option("--top-p", arguments->config.sampling.top_p,
                    "draw from the fewest that have this probability")
-      ->check(CLI::Range(0.0, 1.0));
+      ->check(from_zero_to_one());
   verb->add_option("--min-p", arguments->config.sampling.min_p,
                    "drop tokens less likely than this share of the likeliest")
-      ->check(CLI::Range(0.0, 1.0));
+      ->check(from_zero_to_one());
   verb->add_option("--seed", arguments->config.seed, "the same seed writes the same text")
-      ->check(CLI::NonNegativeNumber);
+      ->check(at_least_zero());
   verb->add_option("--stop", arguments->config.stop_tokens, "token ids that end the text");
   verb->add_option("--dtype", arguments->dtype, "compute in this type (default: the file's)")
       ->check(CLI::IsMember({"f32", "bf16", "f16"}));

@@ -1,10 +1,12 @@
 #include "ingot/cli/program.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <csignal>
 #include <iostream>
 #include <new>
 
+#include "ingot/base/edit_distance.h"
 #include "ingot/base/log.h"
 #include "ingot/cli/commands.h"
 #include "ingot/kernels/cpu/dispatch.h"
@@ -24,6 +26,22 @@ void print_error(const Error& error, bool verbose) {
     std::cerr << "  " << name(error.kind()) << " error at " << error.where().file_name() << ':'
               << error.where().line() << '\n';
   }
+}
+
+// The verb is the first word that is no option; one that does not exist is refused by its name.
+void check_verb(const CLI::App& program, int argc, const char* const* argv) {
+  const auto options_end = std::find_if(argv + std::min(argc, 1), argv + argc,
+                                        [](const char* word) { return *word != '-'; });
+  if (options_end == argv + argc) {
+    return;
+  }
+  std::vector<std::string> verbs;
+  for (const CLI::App* verb : program.get_subcommands([](const CLI::App*) { return true; })) {
+    verbs.push_back(verb->get_name());
+  }
+  check(std::find(verbs.begin(), verbs.end(), *options_end) != verbs.end(), ErrorKind::config,
+        *options_end, ": no such command; the nearest is ", nearest_word(*options_end, verbs),
+        ", `ingot --help` lists all");
 }
 
 }  // namespace
@@ -67,6 +85,7 @@ int run_program(int argc, const char* const* argv) {
     add(program);
   }
   try {
+    check_verb(program, argc, argv);
     program.parse(argc, argv);
     return 0;
   } catch (const CLI::RuntimeError& status) {

@@ -12,6 +12,7 @@
 #include "ingot/base/signals.h"
 #include "ingot/base/text_size.h"
 #include "ingot/cli/run_data.h"
+#include "ingot/cli/run_folder.h"
 #include "ingot/cli/sample.h"
 #include "ingot/cli/session.h"
 #include "ingot/io/checkpoint.h"
@@ -26,30 +27,9 @@
 namespace ingot {
 namespace {
 
-struct RunFolder {
-  std::filesystem::path path;
-  std::filesystem::path recipe() const { return path / "recipe.toml"; }
-  std::filesystem::path log() const { return path / "log.jsonl"; }
-  std::filesystem::path checkpoints() const { return path / "checkpoints"; }
-  std::filesystem::path model() const { return path / "model"; }
-};
-
-RunFolder run_folder(const RunOptions& options) {
-  return {options.folder.empty() ? std::filesystem::path("runs") / options.recipe.stem()
-                                 : options.folder};
-}
-
-void open_folder(const RunFolder& folder, bool resuming) {
-  make_directories(folder.path);
-  check(is_writable(folder.path), ErrorKind::io, folder.path.string(),
-        ": cannot be written to; choose another --run");
-  const bool begun = !checkpoint_steps(folder.checkpoints()).empty();
-  check(!begun || resuming, ErrorKind::config, folder.path.string(),
-        ": holds a run already; pass --resume to continue it, or choose another --run");
-  make_directories(folder.checkpoints());
-  for (const std::string& name : remove_leftovers(folder.checkpoints())) {
-    log_warn("removed ", name, ", left half-written by an earlier process");
-  }
+std::filesystem::path folder_path(const RunOptions& options) {
+  return options.folder.empty() ? std::filesystem::path("runs") / options.recipe.stem()
+                                : options.folder;
 }
 
 // Evaluates every so many steps, after the saver has saved: a failing evaluation loses nothing.
@@ -93,7 +73,7 @@ class Validator : public Observer {
 void introduce(Session& session, const RunData& data, const RunFolder& folder, double peak) {
   const Recipe& recipe = session.recipe();
   log_info(fmt::format("run {}: {} parameters in {}, {} training and {} held-out bytes",
-                       folder.path.string(),
+                       folder.path().string(),
                        text_count(static_cast<double>(session.model().count())), recipe.dtype,
                        text_count(static_cast<double>(data.train_bytes)),
                        text_count(static_cast<double>(data.validation_bytes))));
@@ -135,7 +115,7 @@ void write_sample(Session& session) {
 void print_summary(const Recipe& recipe, const TrainState& state, const Evaluation& found,
                    const RunFolder& folder) {
   nlohmann::ordered_json out;
-  out["run"] = folder.path.string();
+  out["run"] = folder.path().string();
   out["steps"] = state.step;
   out["tokens"] = state.tokens;
   out["validation_loss"] = found.loss;
@@ -172,12 +152,12 @@ void finish(Session& session, const RunFolder& folder, Saver& saver, Validator& 
 bool run_recipe(const RunOptions& options) {
   const Recipe recipe = read_recipe(options.recipe, options.assignments);
   const RunData data = open_run_data(recipe);
-  const RunFolder folder = run_folder(options);
+  RunFolder folder(folder_path(options));
+  folder.open(options.resume);
   std::optional<SavedRun> saved;
   if (options.resume) {
     saved = found_run(folder, recipe, data);
   }
-  open_folder(folder, options.resume);
   const StopSignals signals;
   const double peak = options.measure_peak ? measured_peak_flops(*dtype_named(recipe.dtype)) : 0;
   Session session(recipe, cpu_device);

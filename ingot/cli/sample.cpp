@@ -26,7 +26,7 @@ bool reads_bytes(const std::string& config) {
   const nlohmann::json read = nlohmann::json::parse(config, nullptr, false);
   const auto ours = read.is_object() ? read.find("ingot") : read.end();
   return read.is_object() && ours != read.end() && ours->is_object() &&
-         ours->value("tokens", "") == "bytes";
+         ours->value("tokens", nlohmann::json()) == "bytes";
 }
 
 std::string sample_text(const Decoder& model, const SampleConfig& config, uint64_t seed) {
