@@ -1,0 +1,115 @@
+#include "tests/cli/resume.h"
+
+namespace ingot::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+class Resume : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (const std::string reason = no_program(); !reason.empty()) {
+      GTEST_SKIP() << reason;
+    }
+  }
+};
+
+TEST_F(Resume, AfterKillsItEndsAsIfUndisturbedInFloat) {
+  expect_survives({.settings = {"dtype=f32"}, .every = 1, .seed = 1});
+}
+
+TEST_F(Resume, AfterKillsItEndsAsIfUndisturbedInHalfPrecisionWithDropout) {
+  expect_survives({.settings = {"dtype=bf16", "model.dropout=0.1", "train.accumulate=2"},
+                   .every = 2,
+                   .seed = 2});
+}
+
+TEST_F(Resume, AfterKillsItEndsAsIfUndisturbedWithRareCheckpoints) {
+  expect_survives({.settings = {"model.architecture=gpt2", "optim.kind=sgd", "optim.momentum=0.9",
+                                "train.recompute=true"},
+                   .every = 3,
+                   .seed = 3});
+}
+
+void expect_stops_and_continues(int signal) {
+  const Workplace work;
+  const Words settings = {"--set", "train.steps=400", "--set", "checkpoint.every=0",
+                          "--set", "evaluate.every=0"};
+  ASSERT_EQ(work.run(work.train("whole", settings)).code, 0);
+  Child child(work.path(), joined({"train", "tiny.toml", "--no-speed", "--run", "run"}, settings));
+  while (progress_of(work / "run") < 5) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  child.send(signal);
+  const Outcome stopped = child.wait();
+  EXPECT_EQ(stopped.code, 130) << stopped.err;
+  EXPECT_THAT(stopped.err, HasSubstr("stopped at step "));
+  EXPECT_THAT(stopped.err, HasSubstr("saved; continue with --resume"));
+  EXPECT_LT(progress_of(work / "run"), 400);
+
+  const Outcome rest =
+      work.run(joined({"train", "tiny.toml", "--no-speed", "--run", "run", "--resume"}, settings));
+  EXPECT_EQ(rest.code, 0) << rest.err;
+  EXPECT_THAT(rest.err, HasSubstr("continuing at step "));
+  EXPECT_THAT(rest.err, HasSubstr(" matches"));
+  expect_same_run(work / "run", work / "whole", 400);
+}
+
+TEST_F(Resume, CtrlCSavesAndStopsAndTheRunContinuesBitForBit) {
+  expect_stops_and_continues(SIGINT);
+}
+
+TEST_F(Resume, ATerminateSignalSavesAndStopsToo) { expect_stops_and_continues(SIGTERM); }
+
+TEST_F(Resume, ASecondProcessCannotTrainInTheSameFolder) {
+  const Workplace work;
+  const Words settings = {"--set", "train.steps=100000", "--set", "checkpoint.every=0"};
+  Child child(work.path(), work.train("run", settings));
+  while (child.running() && progress_of(work / "run") < 1) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  const Outcome second = work.run(work.train("run", joined(settings, {"--resume"})));
+  EXPECT_EQ(second.code, 2);
+  EXPECT_EQ(
+      second.err,
+      "ingot: run: another process is training in it; wait for it, or choose another --run\n");
+  child.send(SIGKILL);
+  child.wait();
+}
+
+TEST_F(Resume, AFinishedRunStaysAsItIs) {
+  const Workplace work;
+  ASSERT_EQ(work.run(work.train("run")).code, 0);
+  const std::string log = content(work / "run/log.jsonl");
+  const std::string model = model_bytes(work / "run");
+  const Outcome again = work.run(work.train("run", {"--resume"}));
+  EXPECT_EQ(again.code, 0) << again.err;
+  EXPECT_EQ(content(work / "run/log.jsonl"), log);
+  EXPECT_EQ(model_bytes(work / "run"), model);
+}
+
+TEST_F(Resume, WhatOnlyDecidesWhenToSaveOrMeasureMayChange) {
+  const Workplace work;
+  ASSERT_EQ(work.run(work.train("whole")).code, 0);
+  ASSERT_EQ(work.run(work.train("run")).code, 0);
+  std::filesystem::remove_all(work / "run/checkpoints/step-00000006");
+  std::filesystem::remove_all(work / "run/model");
+  const Outcome rest = work.run(
+      work.train("run", {"--resume", "--set", "checkpoint.every=1", "--set", "checkpoint.keep=1",
+                         "--set", "train.recompute=true", "--set", "sample.tokens=0"}));
+  EXPECT_EQ(rest.code, 0) << rest.err;
+  expect_same_run(work / "run", work / "whole", 6);
+}
+
+TEST_F(Resume, TwoRunsOfARecipeAreEqualToTheLastBit) {
+  const Workplace work;
+  const Words settings = {"--set", "dtype=bf16", "--set", "model.dropout=0.1"};
+  ASSERT_EQ(work.run(work.train("a", settings)).code, 0);
+  ASSERT_EQ(work.run(work.train("b", settings)).code, 0);
+  expect_same_run(work / "a", work / "b", 6);
+  ASSERT_EQ(work.run(work.train("c", joined(settings, {"--set", "seed=2"}))).code, 0);
+  EXPECT_NE(model_bytes(work / "c"), model_bytes(work / "a"));
+}
+
+}  // namespace
+}  // namespace ingot::testing
