@@ -16,11 +16,18 @@ Tensor recomputed(const std::function<Tensor(const Tensor&)>& run, const Tensor&
   }
   return record("recomputed", y, wrt(x, [run, kept = saved(detach(x))](const Tensor& dy) {
                   const WithGrad again;
-                  Tensor inner = detach(kept());
-                  require_grad(inner);
-                  const Tensor result = run(inner);
-                  backward(result, dy);
-                  return std::move(grad(inner));
+                  Tensor leaf = detach(kept());
+                  require_grad(leaf);
+                  // Not the leaf's own gradient: leaves collect in the accumulator type, the
+                  // operation before expects dx in the type of x.
+                  Tensor dx;
+                  const Tensor inner =
+                      record("recomputed input", detach(leaf), wrt(leaf, [&dx](const Tensor& sum) {
+                               dx = sum;
+                               return Tensor();
+                             }));
+                  backward(run(inner), dy);
+                  return dx;
                 }));
 }
 

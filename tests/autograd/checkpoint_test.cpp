@@ -6,6 +6,7 @@
 #include "ingot/autograd/record.h"
 #include "ingot/ops/elementwise.h"
 #include "ingot/ops/reduce.h"
+#include "ingot/ops/shape.h"
 #include "ingot/ops/softmax.h"
 #include "ingot/tensor/copy.h"
 #include "ingot/tensor/factories.h"
@@ -21,9 +22,9 @@ struct Outcome {
 };
 
 // Twelve blocks x → softmax(silu(x w) + tanh(x)) · x, with or without their activations kept.
-Outcome run_blocks(bool recompute) {
-  Tensor x = random_tensor({64, 128}, 1);
-  Tensor w = random_tensor({128}, 2);
+Outcome run_blocks(bool recompute, DType dtype = DType::f64) {
+  Tensor x = cast(random_tensor({64, 128}, 1), dtype);
+  Tensor w = cast(random_tensor({128}, 2), dtype);
   require_grad(x);
   require_grad(w);
   const auto block = [&w](const Tensor& in) { return softmax(silu(in * w) + tanh(in)) * in; };
@@ -46,6 +47,13 @@ TEST(Recomputed, GivesTheSameGradientsInLessMemory) {
   EXPECT_TRUE(same_bits(kept.dx, again.dx));
   EXPECT_TRUE(same_bits(kept.dw, again.dw));
   EXPECT_LT(again.peak, kept.peak / 2) << "kept: " << kept.peak;
+}
+
+TEST(Recomputed, PassesGradientsOnInTheTypeOfTheActivations) {
+  const Outcome kept = run_blocks(false, DType::bf16);
+  const Outcome again = run_blocks(true, DType::bf16);
+  EXPECT_TRUE(same_bits(kept.dx, again.dx));
+  EXPECT_TRUE(same_bits(kept.dw, again.dw));
 }
 
 TEST(Recomputed, RunsOnceWhenNothingNeedsAGradient) {
