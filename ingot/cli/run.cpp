@@ -152,6 +152,7 @@ void finish(Session& session, const RunFolder& folder, Saver& saver, Validator& 
 bool run_recipe(const RunOptions& options) {
   const Recipe recipe = read_recipe(options.recipe, options.assignments);
   const RunData data = open_run_data(recipe);
+  Session(recipe, meta_device);  // what no field shows is refused before a folder is begun
   RunFolder folder(folder_path(options));
   folder.open(options.resume);
   std::optional<SavedRun> saved;
@@ -171,9 +172,7 @@ bool run_recipe(const RunOptions& options) {
   const CheckpointConfig& saving = recipe.checkpoint;
   Saver saver({folder.checkpoints(), to_toml(recipe), data.hash, saving.every, saving.keep},
               session.optimizer());
-  saver.save(
-      session
-          .state);  // before the first step: a full disk or a wrong mount shows now, not in an hour
+  saver.save(session.state);  // a full disk or a wrong mount shows now, not in an hour
   RunLog log(folder.log(), session.state.step, peak);
   Console console(session.state.step, recipe.train.steps, peak, true);
   Validator validator(session, data, log);
