@@ -88,15 +88,16 @@ TEST_F(Resume, AFinishedRunStaysAsItIs) {
   EXPECT_EQ(model_bytes(work / "run"), model);
 }
 
-TEST_F(Resume, WhatOnlyDecidesWhenToSaveOrMeasureMayChange) {
+TEST_F(Resume, WhatOnlyDecidesWhenToSaveOrMeasureOrHowMuchToKeepMayChange) {
   const Workplace work;
-  ASSERT_EQ(work.run(work.train("whole")).code, 0);
-  ASSERT_EQ(work.run(work.train("run")).code, 0);
+  const Words half = {"--set", "dtype=bf16", "--set", "model.layers=2"};
+  ASSERT_EQ(work.run(work.train("whole", half)).code, 0);
+  ASSERT_EQ(work.run(work.train("run", half)).code, 0);
   std::filesystem::remove_all(work / "run/checkpoints/step-00000006");
   std::filesystem::remove_all(work / "run/model");
-  const Outcome rest = work.run(
-      work.train("run", {"--resume", "--set", "checkpoint.every=1", "--set", "checkpoint.keep=1",
-                         "--set", "train.recompute=true", "--set", "sample.tokens=0"}));
+  const Outcome rest = work.run(work.train(
+      "run", joined(half, {"--resume", "--set", "checkpoint.every=1", "--set", "checkpoint.keep=1",
+                           "--set", "train.recompute=true", "--set", "sample.tokens=0"})));
   EXPECT_EQ(rest.code, 0) << rest.err;
   expect_same_run(work / "run", work / "whole", 6);
 }

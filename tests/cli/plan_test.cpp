@@ -1,0 +1,128 @@
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "tests/cli/program.h"
+
+namespace ingot::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using Json = nlohmann::json;
+
+Words set_all(const Words& settings) {
+  Words out;
+  for (const std::string& setting : settings) {
+    out.insert(out.end(), {"--set", setting});
+  }
+  return out;
+}
+
+class Plan : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (const std::string reason = no_program(); !reason.empty()) {
+      GTEST_SKIP() << reason;
+    }
+  }
+};
+
+// The relative difference between what `ingot plan` says of training's peak and the peak that the
+// run reaches.
+double deviation(const Words& settings) {
+  const Workplace work;
+  const Words all = set_all(joined(settings, {"train.steps=3", "evaluate.every=0"}));
+  const Outcome planned = work.run(joined({"plan", "tiny.toml", "--json"}, all));
+  EXPECT_EQ(planned.code, 0) << planned.err;
+  const Outcome trained = work.run(work.train("run", all));
+  EXPECT_EQ(trained.code, 0) << trained.err;
+  const Words memory = logged(work / "run", "memory");
+  if (planned.code != 0 || memory.size() != 3) {
+    ADD_FAILURE() << "no numbers";
+    return 1;
+  }
+  const double expected = Json::parse(planned.out)["memory"]["train"]["peak"];
+  const double found = std::stod(memory.back().substr(2));
+  EXPECT_GT(found, 0);
+  return std::abs(expected - found) / found;
+}
+
+TEST_F(Plan, IsThePeakThatTheRunReaches) {
+  double largest = 0;
+  for (const char* architecture : {"llama", "gpt2"}) {
+    for (const char* dtype : {"f32", "bf16"}) {
+      for (const Words& more : std::vector<Words>{
+               {},
+               {"train.accumulate=2"},
+               {"train.recompute=true", "model.layers=3"},
+               {"model.tied=true", "model.dropout=0.1"},
+               {"model.tied=false", "optim.kind=sgd", "train.batch=8", "model.width=32"}}) {
+        const double found = deviation(joined(
+            {std::string("model.architecture=") + architecture, std::string("dtype=") + dtype},
+            more));
+        EXPECT_LE(found, 0.02)  // promised; measured: 0
+            << architecture << " " << dtype << " " << ::testing::PrintToString(more);
+        largest = std::max(largest, found);
+      }
+    }
+  }
+  fmt::print("largest difference between planned and reached peak: {:.3f} %\n", 100 * largest);
+}
+
+TEST_F(Plan, SaysWhatTheRunWillTake) {
+  const Workplace work;
+  const Outcome planned = work.run({"plan", "tiny.toml", "--json"});
+  ASSERT_EQ(planned.code, 0) << planned.err;
+  const Json plan = Json::parse(planned.out);
+  EXPECT_EQ(plan["tokens_per_step"], 64);
+  const Json& train = plan["memory"]["train"];
+  int64_t sum = 0;
+  for (const auto& [purpose, bytes] : train.items()) {
+    sum += purpose == "peak" ? 0 : bytes.get<int64_t>();
+  }
+  EXPECT_EQ(sum, train["peak"].get<int64_t>());  // the purposes add up
+
+  ASSERT_EQ(work.run(work.train("run")).code, 0);
+  int64_t checkpoint = 0;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(work / "run/checkpoints/step-00000006")) {
+    checkpoint += static_cast<int64_t>(entry.file_size());
+  }
+  const int64_t weights = plan["parameters"].get<int64_t>() * 4;
+  EXPECT_NEAR(static_cast<double>(model_bytes(work / "run").size()), static_cast<double>(weights),
+              2000);
+  EXPECT_NEAR(static_cast<double>(checkpoint), plan["checkpoint_bytes"].get<double>(), 30000);
+  // 6 operations per weight of a product and token, and those of attention.
+  EXPECT_GT(plan["flops_per_step"].get<int64_t>(), 0);
+}
+
+TEST_F(Plan, ReadsNoTextAndWritesNothing) {
+  const Workplace work;
+  std::filesystem::remove(work / "text.txt");
+  const Outcome planned = work.run({"plan", "tiny.toml"});
+  EXPECT_EQ(planned.code, 0) << planned.err;
+  EXPECT_THAT(planned.out, HasSubstr("memory at its peak"));
+  EXPECT_THAT(planned.out, HasSubstr("schedule"));
+  size_t files = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(work.path())) {
+    ++files;
+  }
+  EXPECT_EQ(files, 1u);
+}
+
+TEST_F(Plan, FollowsARecipeThatNoMachineCouldHold) {
+  const Workplace work;
+  const Outcome planned = work.run(
+      joined({"plan", "tiny.toml", "--json"},
+             set_all({"model.width=8192", "model.layers=80", "model.heads=64", "model.hidden=28672",
+                      "model.context=4096", "train.sequence=4096", "train.batch=8"})));
+  ASSERT_EQ(planned.code, 0) << planned.err;
+  const Json plan = Json::parse(planned.out);
+  EXPECT_GT(plan["memory"]["train"]["peak"].get<int64_t>(), int64_t{1} << 40);
+}
+
+}  // namespace
+}  // namespace ingot::testing
