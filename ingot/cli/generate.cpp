@@ -38,6 +38,12 @@ CLI::Validator at_least_zero() {
   return number_that([](double value) { return value >= 0 && std::isfinite(value); }, "at least 0");
 }
 
+CLI::Validator whole_number() {
+  return number_that(
+      [](double value) { return value >= 0 && value < 0x1p63 && value == std::floor(value); },
+      "a whole number from 0 and below 2^63");
+}
+
 CLI::Validator from_zero_to_one() {
   return number_that([](double value) { return value >= 0 && value <= 1; }, "0 to 1");
 }
@@ -130,12 +136,12 @@ void add_generate_command(CLI::App& program) {
                    "text to continue; with --ids, token ids as 1,2,3");
   verb->add_flag("--ids", arguments->ids, "read and write token ids instead of bytes");
   verb->add_option("--tokens", arguments->config.max_tokens, "tokens to write at most")
-      ->check(at_least_zero());
+      ->check(whole_number());
   verb->add_option("--temperature", arguments->config.sampling.temperature,
                    "0 takes the likeliest token each time")
       ->check(at_least_zero());
   verb->add_option("--top-k", arguments->config.sampling.top_k, "draw from the k likeliest; 0: all")
-      ->check(at_least_zero());
+      ->check(whole_number());
   verb->add_option("--top-p", arguments->config.sampling.top_p,
                    "draw from the fewest that have this probability")
       ->check(from_zero_to_one());
@@ -143,7 +149,7 @@ void add_generate_command(CLI::App& program) {
                    "drop tokens less likely than this share of the likeliest")
       ->check(from_zero_to_one());
   verb->add_option("--seed", arguments->config.seed, "the same seed writes the same text")
-      ->check(at_least_zero());
+      ->check(whole_number());
   verb->add_option("--stop", arguments->config.stop_tokens, "token ids that end the text");
   verb->add_option("--dtype", arguments->dtype, "compute in this type (default: the file's)")
       ->check(CLI::IsMember({"f32", "bf16", "f16"}));

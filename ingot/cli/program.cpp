@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <csignal>
+#include <cstdio>
 #include <iostream>
 #include <new>
 
@@ -42,6 +43,13 @@ void check_verb(const CLI::App& program, int argc, const char* const* argv) {
   check(std::find(verbs.begin(), verbs.end(), *options_end) != verbs.end(), ErrorKind::config,
         *options_end, ": no such command; the nearest is ", nearest_word(*options_end, verbs),
         ", `ingot --help` lists all");
+}
+
+// Results that did not arrive are a failure, though the work behind them was done.
+void check_output() {
+  std::cout.flush();
+  check(std::cout.good() && std::fflush(stdout) == 0, ErrorKind::io,
+        "standard output: what was printed could not be written; is the disk full?");
 }
 
 }  // namespace
@@ -87,6 +95,7 @@ int run_program(int argc, const char* const* argv) {
   try {
     check_verb(program, argc, argv);
     program.parse(argc, argv);
+    check_output();
     return 0;
   } catch (const CLI::RuntimeError& status) {
     return status.get_exit_code();  // a verb that ended early with nothing wrong

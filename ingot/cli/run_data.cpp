@@ -13,9 +13,13 @@ RunData open_run_data(const Recipe& recipe) {
   const auto training =
       std::make_shared<Shuffled<TokenWindow>>(text.training(sequence, seed), seed);
   const std::shared_ptr<const Dataset<TokenWindow>> validation = text.validation(sequence);
+  const bool by_file = !recipe.data.validation_files.empty();
   check(validation->size() > 0, ErrorKind::config,
-        "data.validation_fraction: nothing is held out: it is ", recipe.data.validation_fraction,
-        "; raise it, or name data.validation_files");
+        by_file
+            ? concat("data.validation_files: nothing to measure in them: they have no byte "
+                     "after their first; give longer ones")
+            : concat("data.validation_fraction: nothing is held out: it is ",
+                     recipe.data.validation_fraction, "; raise it, or name data.validation_files"));
   const int64_t rows = recipe.train.batch / recipe.train.accumulate;
   const int64_t batch = recipe.evaluate.batch;
 
