@@ -72,8 +72,9 @@ inline Words joined(Words a, const Words& b) {
 class Child {
  public:
   Child(const std::filesystem::path& folder, const Words& arguments,
-        std::optional<rlim_t> largest_file = std::nullopt)
-      : out_(folder.string() + ".out"), err_(folder.string() + ".err") {
+        std::optional<rlim_t> largest_file = std::nullopt, const std::filesystem::path& output = {})
+      : out_(output.empty() ? folder.string() + ".out" : output.string()),
+        err_(folder.string() + ".err") {
     std::vector<std::string> words = joined({program().string()}, arguments);
     std::vector<char*> argv;
     for (std::string& word : words) {
@@ -120,7 +121,7 @@ class Child {
     Outcome outcome;
     outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     outcome.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-    outcome.out = content(out_);
+    outcome.out = std::filesystem::is_regular_file(out_) ? content(out_) : "";
     outcome.err = content(err_);
     return outcome;
   }
