@@ -65,7 +65,8 @@ struct Condition {
   std::source_location where;
 };
 
-// Throws Error(kind, concat(parts...)) unless `condition` holds. Parts are formatted on failure only.
+// Throws Error(kind, concat(parts...)) unless `condition` holds. Parts are formatted on failure
+// only.
 template <class... Parts>
 void check(Condition condition, ErrorKind kind, const Parts&... parts) {
   if (!condition.holds) [[unlikely]] {

@@ -100,8 +100,8 @@ Shape broadcast(const Shape& a, const Shape& b, const char* op) {
   for (int64_t i = 1; i <= rank; ++i) {
     const int64_t sa = i <= a.rank() ? a[a.rank() - i] : 1;
     const int64_t sb = i <= b.rank() ? b[b.rank() - i] : 1;
-    check(sa == sb || sa == 1 || sb == 1, ErrorKind::shape, op, ": shapes do not broadcast: a is ", a,
-          ", b is ", b, "; sizes must be equal or 1, counted from the right");
+    check(sa == sb || sa == 1 || sb == 1, ErrorKind::shape, op, ": shapes do not broadcast: a is ",
+          a, ", b is ", b, "; sizes must be equal or 1, counted from the right");
     out[rank - i] = sa == 1 ? sb : sa;
   }
   return out;

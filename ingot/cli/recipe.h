@@ -50,7 +50,8 @@ struct EvaluateConfig {
   void describe(V& v) {
     v("every", every, at_least(0), "steps between evaluations; 0: at the end only");
     v("batch", batch, at_least(1), "sequences per batch");
-    v("batches", batches, at_least(0), "batches measured each time; 0: the whole validation set");
+    v("batches", batches, at_least(0),
+      "batches measured each time; 0: all. At the end it is always all");
   }
 };
 

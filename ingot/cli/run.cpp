@@ -47,16 +47,19 @@ class Validator : public Observer {
     const int64_t every = session_.recipe().evaluate.every;
     if (every > 0 && step > 0 && step % every == 0 && step < session_.recipe().train.steps &&
         !log_.has_evaluation(step)) {
-      measure(step);
+      const int64_t limit = session_.recipe().evaluate.batches;
+      measure(step,
+              limit > 0 ? std::min(limit, data_.validation_batches) : data_.validation_batches);
     }
   }
 
-  Evaluation measure(int64_t step) {
-    const int64_t limit = session_.recipe().evaluate.batches;
-    const int64_t count =
-        limit > 0 ? std::min(limit, data_.validation_batches) : data_.validation_batches;
+  // On the whole held-out text, as the figure that a run is known by.
+  Evaluation measure_all(int64_t step) { return measure(step, data_.validation_batches); }
+
+ private:
+  Evaluation measure(int64_t step, int64_t batches) {
     const Evaluation found =
-        evaluate(session_.objective(), count, data_.validation, *session_.model().randomness());
+        evaluate(session_.objective(), batches, data_.validation, *session_.model().randomness());
     log_.evaluated(step, found);
     log_info(fmt::format(
         "step {}: held-out loss {:.4f}, {:.4f} bits per byte ({} bytes in {})", step, found.loss,
@@ -64,7 +67,6 @@ class Validator : public Observer {
     return found;
   }
 
- private:
   Session& session_;
   const RunData& data_;
   RunLog& log_;
@@ -129,7 +131,7 @@ void print_summary(const Recipe& recipe, const TrainState& state, const Evaluati
 void finish(Session& session, const RunFolder& folder, Saver& saver, Validator& validator,
             const RunLog& log, bool json) {
   saver.save(session.state);
-  const Evaluation found = validator.measure(session.state.step);
+  const Evaluation found = validator.measure_all(session.state.step);
   SaveOptions options;
   options.base_config = byte_model_config;
   save_pretrained(session.model(), folder.model(), options);

@@ -22,8 +22,8 @@ const Tensor& TensorDict::at(std::string_view name) const {
       names.push_back(entry.first);
     }
     throw Error(ErrorKind::argument,
-                concat("tensor dict: no '", name, "'; the nearest of its ", names.size(), " names is '",
-                       nearest_word(name, names), "'"));
+                concat("tensor dict: no '", name, "'; the nearest of its ", names.size(),
+                       " names is '", nearest_word(name, names), "'"));
   }
   return entries_[found->second].second;
 }
