@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "ingot/tensor/copy.h"
 #include "ingot/tensor/factories.h"
 #include "tests/support/op_case.h"
 
@@ -53,6 +54,19 @@ TEST(Softmax, PassesItsCase) {
                   "softmax: takes floating-point tensors: got i64"},
                  {[] { softmax(scalar(1, DType::f32)); }, "softmax: takes at least one dimension"}};
   check_op(op);
+}
+
+TEST(Softmax, ANotANumberMakesItsRowNotANumber) {
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    Tensor x = zeros({2, 37}, DType::f64);
+    x.mutable_values<double>()[5] = std::nan("");
+    for (const Tensor& y : {softmax(converted(x, dtype)), log_softmax(converted(x, dtype))}) {
+      const Tensor wide = converted(y, DType::f64);
+      for (size_t i = 0; i < 74; ++i) {
+        EXPECT_EQ(std::isnan(wide.values<double>()[i]), i < 37) << name(dtype) << ", element " << i;
+      }
+    }
+  }
 }
 
 TEST(LogSoftmax, PassesItsCase) {

@@ -7,8 +7,8 @@
 #include <hwy/foreach_target.h>
 // clang-format off
 #include <hwy/highway.h>
-#include <hwy/contrib/math/math-inl.h>
 #include "ingot/kernels/cpu/lanes-inl.h"
+#include "ingot/kernels/cpu/math-inl.h"
 // clang-format on
 
 HWY_BEFORE_NAMESPACE();
@@ -24,6 +24,7 @@ Compute<T> row_max(const T* x, int64_t size) {
   return hn::GetLane(hn::MaxOfLanes(d, most));
 }
 
+// A NaN anywhere makes the whole row NaN: exp of math-inl.h keeps it.
 // e_i = exp(x_i − most), written to y unless it is null; returns their sum.
 template <class T>
 Compute<T> row_exp(const T* x, Compute<T> most, T* y, int64_t size) {
@@ -31,7 +32,7 @@ Compute<T> row_exp(const T* x, Compute<T> most, T* y, int64_t size) {
   const auto shift = hn::Set(d, most);
   auto total = hn::Zero(d);
   each(d, size, [&](int64_t i, int64_t n) {
-    const auto e = hn::Exp(d, hn::Sub(load_some(d, x + i, n, -HUGE_VALF), shift));
+    const auto e = exp(d, hn::Sub(load_some(d, x + i, n, -HUGE_VALF), shift));
     total = hn::Add(total, e);
     if (y != nullptr) {
       store_some(d, e, y + i, n);
@@ -47,7 +48,7 @@ void softmax_row(const T* x, T* y, int64_t size) {
   const auto scale = hn::Set(d, 1 / row_exp<T>(x, most, nullptr, size));
   const auto shift = hn::Set(d, most);
   each(d, size, [&](int64_t i, int64_t n) {
-    const auto e = hn::Exp(d, hn::Sub(load_some(d, x + i, n), shift));
+    const auto e = exp(d, hn::Sub(load_some(d, x + i, n), shift));
     store_some(d, hn::Mul(e, scale), y + i, n);
   });
 }
