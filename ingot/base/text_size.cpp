@@ -42,6 +42,17 @@ std::string text_count(double count) {
   return unit == 0 ? fmt::format("{:.4g}", count) : three_digits(count) + std::string(units[unit]);
 }
 
+std::string text_flops(double flops) {
+  constexpr std::array<std::string_view, 7> prefixes = {"", "k", "M", "G", "T", "P", "E"};
+  size_t prefix = 0;
+  while (flops >= 999.5 && prefix + 1 < prefixes.size()) {
+    flops /= 1000;
+    ++prefix;
+  }
+  return (prefix == 0 ? fmt::format("{:.4g}", flops) : three_digits(flops)) + " " +
+         std::string(prefixes[prefix]) + "FLOP";
+}
+
 std::string text_duration(double seconds) {
   if (!std::isfinite(seconds) || seconds < 0) {
     return "?";

@@ -87,8 +87,8 @@ void bench_step(const Arguments& arguments) {
              recipe.train.sequence, recipe.dtype);
   fmt::print("{:.1f} tokens/s ({:.3f} s a step, median of {})\n", tokens / median, median,
              seconds.size());
-  fmt::print("{}FLOP/s, {:.1f}% of the {}FLOP/s of this machine's fastest matrix product\n",
-             text_count(rate), 100 * rate / peak, text_count(peak));
+  fmt::print("{}/s, {:.1f}% of the {}/s of this machine's fastest matrix product\n",
+             text_flops(rate), 100 * rate / peak, text_flops(peak));
   fmt::print("peak memory: {} allocated, {} resident\n", text_bytes(memory.peak_total),
              text_bytes(int64_t{usage.ru_maxrss} * 1024));
 }

@@ -96,7 +96,7 @@ std::vector<Finding> speed() {
   std::vector<Finding> out;
   for (const DType dtype : {DType::f32, DType::bf16}) {
     out.push_back({true, fmt::format("matrix product, {}", name(dtype)),
-                   fmt::format("{}FLOP/s measured", text_count(measured_peak_flops(dtype))), ""});
+                   fmt::format("{}/s measured", text_flops(measured_peak_flops(dtype))), ""});
   }
   return out;
 }

@@ -83,12 +83,12 @@ void print_plan(const Recipe& recipe, const RunPlan& plan) {
   const bool fits = plan.train.memory.peak_total < here.memory_available_bytes;
   fmt::print("  {} the {} available here\n", fits ? "fits in" : "DOES NOT FIT in",
              text_bytes(here.memory_available_bytes));
-  fmt::print("arithmetic\n  {}FLOP a step, {}FLOP in all\n",
-             text_count(static_cast<double>(plan.step_flops)),
-             text_count(static_cast<double>(plan.step_flops) * steps));
+  fmt::print("arithmetic\n  {} a step, {} in all\n",
+             text_flops(static_cast<double>(plan.step_flops)),
+             text_flops(static_cast<double>(plan.step_flops) * steps));
   const double peak = measured_peak_flops(*dtype_named(recipe.dtype));
-  fmt::print("  {} at this machine's measured {}FLOP/s ({}), the least it can take\n",
-             text_duration(static_cast<double>(plan.step_flops) * steps / peak), text_count(peak),
+  fmt::print("  {} at this machine's measured {}/s ({}), the least it can take\n",
+             text_duration(static_cast<double>(plan.step_flops) * steps / peak), text_flops(peak),
              recipe.dtype);
   fmt::print("disk\n  {} for {} checkpoints (one more while saving)\n",
              text_bytes(plan.checkpoint_bytes * (recipe.checkpoint.keep + 1)),

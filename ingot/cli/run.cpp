@@ -81,7 +81,7 @@ void introduce(Session& session, const RunData& data, const RunFolder& folder, d
                        text_count(static_cast<double>(data.validation_bytes))));
   log_info(fmt::format(
       "{} steps of {} x {} tokens{}", recipe.train.steps, recipe.train.batch, recipe.train.sequence,
-      peak > 0 ? fmt::format("; matrix peak of this machine {}FLOP/s, measured", text_count(peak))
+      peak > 0 ? fmt::format("; matrix peak of this machine {}/s, measured", text_flops(peak))
                : ""));
   log_info("learning rate over the run:\n",
            drawn(recipe.schedule.schedule, recipe.optim.learning_rate, recipe.train.steps));

@@ -129,6 +129,12 @@ TEST(TextSize, WritesCountsWithThreeDigits) {
   EXPECT_EQ(text_count(1.5e9), "1.50B");
 }
 
+TEST(TextSize, FloatingPointOperationsHaveSiPrefixes) {
+  EXPECT_EQ(text_flops(12), "12 FLOP");
+  EXPECT_EQ(text_flops(43.96e9), "44.0 GFLOP");
+  EXPECT_EQ(text_flops(1.5e15), "1.50 PFLOP");
+}
+
 TEST(TextSize, WritesDurationsInTwoUnits) {
   EXPECT_EQ(text_duration(0.42), "0.4 s");
   EXPECT_EQ(text_duration(12.4), "12 s");
