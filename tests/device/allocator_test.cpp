@@ -94,13 +94,17 @@ TEST(Allocator, RecountMovesBytesBetweenPurposes) {
 TEST(Allocator, OfMetaCountsTheSameWithoutMemory) {
   Allocator real(DeviceKind::cpu);
   Allocator meta(DeviceKind::meta);
+  std::vector<std::pair<std::byte*, int64_t>> held;
   for (const int64_t bytes : {0, 1, 64, 1000, 5 << 20}) {
-    real.allocate(bytes, Purpose::activations);
+    held.emplace_back(real.allocate(bytes, Purpose::activations), bytes);
     EXPECT_EQ(meta.allocate(bytes, Purpose::activations), nullptr);
   }
   EXPECT_EQ(meta.stats().live_total, real.stats().live_total);
   EXPECT_EQ(meta.stats().peak_total, real.stats().peak_total);
   EXPECT_EQ(meta.stats().reserved, 0);
+  for (const auto& [data, bytes] : held) {
+    real.free(data, bytes, Purpose::activations);
+  }
   EXPECT_EQ(meta.allocate(int64_t{1} << 60, Purpose::activations), nullptr);  // costs nothing
 }
 

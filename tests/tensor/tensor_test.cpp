@@ -146,6 +146,14 @@ bool reshapes_by_brute_force(const Tensor& x, const Shape& shape) {
       found[i] = static_cast<int64_t>(at[static_cast<size_t>(strides[i])] - at[0]);
     }
   }
+  int64_t last = x.offset();  // strides read off a layout that is no reshape may leave the storage
+  int64_t first = x.offset();
+  for (int64_t i = 0; i < shape.rank(); ++i) {
+    (found[i] > 0 ? last : first) += (shape[i] - 1) * found[i];
+  }
+  if (first < 0 || last >= offsets.elements()) {
+    return false;
+  }
   const Tensor guess = dense(Tensor(offsets.storage(), shape, found, x.offset(), DType::f64));
   return std::equal(at.begin(), at.end(), guess.values<double>().begin());
 }
