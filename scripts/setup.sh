@@ -26,7 +26,6 @@ libxxhash-dev        # hashes of tensors in checkpoints
 libgtest-dev         # tests
 libgmock-dev         # tests: matchers
 librapidcheck-dev    # tests: properties over random inputs
-libbenchmark-dev     # benchmarks
 bible-kjv            # the text that scripts/demo.sh trains on
 LIST
 }

@@ -113,9 +113,35 @@ class Walk {
     const ResultLayout& result = edge.to->layouts[edge.output];
     check(part.shape() == result.shape, ErrorKind::internal, "backward: the gradient of '",
           edge.to->op, "' has shape ", part.shape(), ", its result ", result.shape);
+    add_gradient(sum_at(edge), std::move(part), create_);
+  }
+
+  // What has arrived of a gradient. A leaf's starts with what earlier backwards left there.
+  Tensor& sum_at(const Edge& edge) {
     TensorList& grads = pending_[edge.to.get()].grads;
     grads.resize(edge.to->layouts.size());
-    add_gradient(grads[edge.output], std::move(part), create_);
+    Tensor& sum = grads[edge.output];
+    const bool collects = into_leaves && edge.to->leaf() && !keep.contains(edge.to.get());
+    if (collects && !sum.defined()) {
+      sum = std::move(edge.to->grad);
+      edge.to->grad = Tensor();
+    }
+    return sum;
+  }
+
+  // Lets the formula add to what has arrived, where it can and nobody else sees that.
+  bool add_in_place(const Formula& formula, const TensorList& dys) {
+    if (!formula.add_to || create_ == CreateGraph::yes) {
+      return false;
+    }
+    const Edge& edge = formula.inputs[0];
+    Tensor& sum = sum_at(edge);
+    if (!sum.defined() || sum.storage().use_count() != 1 || !sum.dense() ||
+        sum.dtype() != accumulator(edge.to->layouts[edge.output].dtype)) {
+      return false;
+    }
+    formula.add_to(dys, sum);
+    return true;
   }
 
   void visit(const std::shared_ptr<Node>& node) {
@@ -148,19 +174,15 @@ class Walk {
   static void add_to_leaf(Node& node, Tensor dy) {
     const DType type = accumulator(node.layouts[0].dtype);
     const PurposeScope scope(Purpose::gradients);
-    if (!node.grad.defined()) {
-      const bool owned = dy.storage().use_count() == 1 && dy.dense() && dy.dtype() == type &&
-                         dy.storage()->bytes() == dy.bytes();
-      if (owned) {
-        dy.storage()->count_as(Purpose::gradients);
-        node.grad = std::move(dy);
-      } else {
-        node.grad = empty(dy.shape(), type, dy.device());
-        on_device(dy.device(),
-                  [&](const auto& on) { kernels::copy(on, dy.view(), node.grad.fresh_view()); });
-      }
+    const bool owned = dy.storage().use_count() == 1 && dy.dense() && dy.dtype() == type &&
+                       dy.storage()->bytes() == dy.bytes();
+    if (owned) {
+      dy.storage()->count_as(Purpose::gradients);
+      node.grad = std::move(dy);
     } else {
-      add_into(node.grad, dy);
+      node.grad = empty(dy.shape(), type, dy.device());
+      on_device(dy.device(),
+                [&](const auto& on) { kernels::copy(on, dy.view(), node.grad.fresh_view()); });
     }
     for (const auto& hook : node.on_grad) {
       hook(node.grad);
@@ -182,7 +204,9 @@ class Walk {
       TensorList parts(formula.inputs.size());
       if (any) {
         try {
-          parts = formula.vjp(dys, ys);
+          if (!add_in_place(formula, dys)) {
+            parts = formula.vjp(dys, ys);
+          }
         } catch (Error& error) {
           error.within(concat("in the backward of '", node->op, "'"));
           throw;
@@ -198,6 +222,7 @@ class Walk {
       }
       if (create_ == CreateGraph::no) {
         formula.vjp = nullptr;
+        formula.add_to = nullptr;
         formula.inputs.clear();
       }
     }

@@ -15,7 +15,8 @@ TensorList gradients(const TensorList& ys, const TensorList& xs, const TensorLis
                      CreateGraph create = CreateGraph::no);
 
 // Adds dL/dx into grad(x) of every leaf x behind `loss`, a tensor of one element. Gradients of
-// half-precision leaves are kept and added in f32. The history is spent afterwards.
+// half-precision leaves are kept and added in f32. The history is spent afterwards. After an Error
+// the gradients of leaves are unfinished: clear them.
 void backward(const Tensor& loss);
 // The same from y with the gradient dy of y given.
 void backward(const Tensor& y, const Tensor& dy);

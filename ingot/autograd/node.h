@@ -19,9 +19,13 @@ struct Edge {
 // How the gradients of an operation's results become gradients of some of its inputs.
 //   vjp(dys, ys) → one gradient per entry of `inputs` (undefined means zero)
 // dys has one entry per result, undefined where no gradient arrived; ys are the results themselves.
+//   add_to(dys, sum): optional, for a single input: sum += its gradient, in place
+// The engine prefers it where other parts of that gradient have arrived already, so that a large
+// gradient is neither made nor read once more. sum is dense, in accumulator(dtype).
 struct Formula {
   std::vector<Edge> inputs;
   std::function<TensorList(const TensorList& dys, const TensorList& ys)> vjp;
+  std::function<void(const TensorList& dys, Tensor& sum)> add_to{};
   bool reads_results = false;  // whether vjp looks at ys, which are kept only then
 };
 

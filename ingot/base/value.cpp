@@ -26,7 +26,7 @@ std::string number_text(double value) {
 
 }  // namespace
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string out = "\"";
   for (const char letter : text) {
     switch (letter) {
@@ -53,7 +53,7 @@ std::string text_of(const Scalar& value) {
     case 0: return std::get<bool>(value) ? "true" : "false";
     case 1: return std::to_string(std::get<int64_t>(value));
     case 2: return number_text(std::get<double>(value));
-    default: return quoted(std::get<std::string>(value));
+    default: return in_quotes(std::get<std::string>(value));
   }
 }
 

@@ -20,7 +20,7 @@ std::string text_of(const Scalar& value);
 std::string text_of(const std::optional<Value>& value);  // "not set" when absent
 
 // `text` between double quotes, with TOML's escapes.
-std::string quoted(std::string_view text);
+std::string in_quotes(std::string_view text);
 
 // "a boolean", "an integer", "a number", "a text", "a list".
 std::string_view type_of(const Value& value);

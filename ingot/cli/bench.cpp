@@ -1,96 +1,109 @@
-#include <fmt/format.h>
-#include <sys/resource.h>
+#include "ingot/cli/bench.h"
 
-#include <algorithm>
+#include <fmt/format.h>
+
 #include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "ingot/base/text_size.h"
 #include "ingot/cli/commands.h"
-#include "ingot/cli/session.h"
-#include "ingot/tensor/factories.h"
 #include "ingot/train/machine_peak.h"
 
 namespace ingot {
 namespace {
 
-struct Arguments {
-  std::string recipe;
-  std::vector<std::string> assignments;
-  int64_t steps = 5;
-  bool json = false;
-};
-
-// Tokens drawn uniformly: a step's cost does not depend on what they say.
-Batch random_batch(int64_t batch, int64_t sequence, int64_t vocab, int64_t position) {
-  const Philox random({7, static_cast<uint64_t>(position), site_named("bench")});
-  std::vector<int64_t> tokens(static_cast<size_t>(batch * (sequence + 1)));
-  for (size_t i = 0; i < tokens.size(); ++i) {
-    tokens[i] = static_cast<int64_t>(random.word(i) % static_cast<uint64_t>(vocab));
-  }
-  const Tensor all = tensor_of(tokens, {batch, sequence + 1});
-  Batch out;
-  out.ids = empty({batch, sequence}, DType::i64);
-  out.labels = empty({batch, sequence}, DType::i64);
-  auto ids = out.ids.mutable_values<int64_t>();
-  auto labels = out.labels.mutable_values<int64_t>();
-  for (int64_t row = 0; row < batch; ++row) {
-    const int64_t* from = all.values<int64_t>().data() + row * (sequence + 1);
-    std::copy(from, from + sequence, ids.data() + row * sequence);
-    std::copy(from + 1, from + sequence + 1, labels.data() + row * sequence);
-  }
-  return out;
-}
-
-void bench_step(const Arguments& arguments) {
-  const Recipe recipe = read_recipe(arguments.recipe, arguments.assignments);
-  Session session(recipe, cpu_device);
-  const int64_t micro = recipe.train.batch / recipe.train.accumulate;
-  Training training = session.training([&](int64_t position) {
-    return random_batch(micro, recipe.train.sequence, recipe.model.vocab, position);
-  });
-  std::vector<double> seconds;
-  std::vector<double> losses;
-  StepReport report;
-  for (int64_t step = 0; step <= arguments.steps; ++step) {
-    report = train_step(session.state, training);
-    losses.push_back(report.loss);
-    if (step > 0) {  // the first fills caches: allocator, primitives, page tables
-      seconds.push_back(report.seconds);
-    }
-  }
-  std::sort(seconds.begin(), seconds.end());
-  const double median = seconds[seconds.size() / 2];
-  const auto tokens = static_cast<double>(report.tokens);
-  const MemoryStats memory = allocator(cpu_device).stats();
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  const double peak = measured_peak_flops(session.dtype());
-  const double rate = static_cast<double>(report.flops) / median;
-  if (arguments.json) {
-    nlohmann::ordered_json out;
-    out["parameters"] = session.model().count();
-    out["dtype"] = recipe.dtype;
-    out["losses"] = losses;
-    out["seconds_per_step"] = median;
-    out["tokens_per_second"] = tokens / median;
-    out["flops_per_second"] = rate;
-    out["peak_flops"] = peak;
-    out["mfu"] = rate / peak;
-    out["peak_mb"] = usage.ru_maxrss / 1024;
-    out["allocated_peak_mb"] = memory.peak_total >> 20;
+void bench_peak(bool json) {
+  const double bf16 = measured_peak_flops(DType::bf16);
+  const double f32 = measured_peak_flops(DType::f32);
+  const double bandwidth = measured_bandwidth();
+  if (json) {
+    const nlohmann::ordered_json out = {
+        {"bf16_flops", bf16}, {"f32_flops", f32}, {"memory_bytes_per_second", bandwidth}};
     std::cout << out.dump() << '\n';
     return;
   }
-  fmt::print("{} parameters, {} x {} tokens a step, {}\n",
-             text_count(static_cast<double>(session.model().count())), recipe.train.batch,
-             recipe.train.sequence, recipe.dtype);
-  fmt::print("{:.1f} tokens/s ({:.3f} s a step, median of {})\n", tokens / median, median,
-             seconds.size());
-  fmt::print("{}/s, {:.1f}% of the {}/s of this machine's fastest matrix product\n",
-             text_flops(rate), 100 * rate / peak, text_flops(peak));
-  fmt::print("peak memory: {} allocated, {} resident\n", text_bytes(memory.peak_total),
-             text_bytes(int64_t{usage.ru_maxrss} * 1024));
+  fmt::print("matrix products  bf16 {}/s, f32 {}/s\n", text_flops(bf16), text_flops(f32));
+  fmt::print("memory           {:.1f} GB/s\n", 1e-9 * bandwidth);
+}
+
+void add_peak(CLI::App& verb) {
+  CLI::App* peak = verb.add_subcommand(
+      "peak", "The machine's two limits: matrix products per dtype, memory bandwidth.");
+  peak->footer("Example: ingot bench peak");
+  auto json = std::make_shared<bool>(false);
+  peak->add_flag("--json", *json, "print JSON");
+  peak->callback([json] { bench_peak(*json); });
+}
+
+void add_gemm(CLI::App& verb) {
+  CLI::App* gemm = verb.add_subcommand(
+      "gemm", "The matrix products of a recipe's linear layers: forward and both gradients.");
+  gemm->footer("Example: ingot bench gemm recipes/gpt2-124m.toml --set dtype=f32");
+  auto arguments = std::make_shared<GemmBench>();
+  gemm->add_option("recipe", arguments->recipe, "TOML file")->required();
+  gemm->add_option("--set", arguments->assignments,
+                   "KEY=VALUE over the recipe, any number of times");
+  gemm->add_flag("--json", arguments->json, "print JSON");
+  gemm->callback([arguments] { bench_gemm(*arguments); });
+}
+
+void add_ops(CLI::App& verb) {
+  CLI::App* ops = verb.add_subcommand(
+      "ops", "Every fused op at GPT-2 124M's sizes, forward and backward, beside its limit.");
+  ops->footer("Example: ingot bench ops --only attention --dtype f32");
+  auto arguments = std::make_shared<OpsBench>();
+  ops->add_option("--only", arguments->only, "ops whose names begin so");
+  ops->add_option("--dtype", arguments->dtype, "of the tensors")
+      ->check(CLI::IsMember({"bf16", "f32", "f16"}));
+  ops->add_flag("--json", arguments->json, "print JSON");
+  ops->callback([arguments] { bench_ops(*arguments); });
+}
+
+void add_step(CLI::App& verb) {
+  CLI::App* step = verb.add_subcommand(
+      "step", "Training steps of a recipe on random tokens, and the kernels their time goes to.");
+  step->footer(
+      "Example: ingot bench step recipes/gpt2-124m.toml --set train.batch=8 --trace step.json\n"
+      "chrome://tracing and ui.perfetto.dev open the trace. GB/s counts the tensors a kernel is "
+      "handed;\nlimit is the share of the time that the machine needs at least.");
+  auto arguments = std::make_shared<StepBench>();
+  step->add_option("recipe", arguments->recipe, "TOML file")->required();
+  step->add_option("--set", arguments->assignments,
+                   "KEY=VALUE over the recipe, any number of times");
+  step->add_option("--steps", arguments->steps, "steps to time, after one to warm up")
+      ->check(CLI::PositiveNumber);
+  step->add_option("--trace", arguments->trace, "write the kernels of one step to this file");
+  step->add_flag("--json", arguments->json, "print JSON");
+  step->callback([arguments] { bench_step(*arguments); });
+}
+
+void add_optim(CLI::App& verb) {
+  CLI::App* optim = verb.add_subcommand(
+      "optim", "One update of 124 million parameters per rule, beside the memory's bandwidth.");
+  optim->footer("Example: ingot bench optim --dtype f32");
+  auto arguments = std::make_shared<OptimBench>();
+  optim->add_option("--dtype", arguments->dtype, "of the weights; bf16 has f32 masters")
+      ->check(CLI::IsMember({"bf16", "f32"}));
+  optim->add_flag("--json", arguments->json, "print JSON");
+  optim->callback([arguments] { bench_optim(*arguments); });
+}
+
+void add_generate(CLI::App& verb) {
+  CLI::App* generate = verb.add_subcommand(
+      "generate", "Tokens per second of a recipe's model, beside the memory's bandwidth.");
+  generate->footer("Example: ingot bench generate recipes/gpt2-124m.toml --batch 8");
+  auto arguments = std::make_shared<GenerateBench>();
+  generate->add_option("recipe", arguments->recipe, "TOML file")->required();
+  generate->add_option("--set", arguments->assignments,
+                       "KEY=VALUE over the recipe, any number of times");
+  generate->add_option("--batch", arguments->batch, "texts side by side")
+      ->check(CLI::PositiveNumber);
+  generate->add_option("--prompt", arguments->prompt, "tokens of each prompt")
+      ->check(CLI::PositiveNumber);
+  generate->add_option("--tokens", arguments->tokens, "tokens written after it")
+      ->check(CLI::Range(int64_t{2}, int64_t{1} << 40));
+  generate->add_flag("--json", arguments->json, "print JSON");
+  generate->callback([arguments] { bench_generate(*arguments); });
 }
 
 }  // namespace
@@ -99,16 +112,12 @@ void add_bench_command(CLI::App& program) {
   CLI::App* verb = program.add_subcommand("bench", "Measure speed beside the machine's limit.");
   verb->require_subcommand(1);
   verb->footer("Example: ingot bench step recipes/gpt2-124m.toml");
-  CLI::App* step =
-      verb->add_subcommand("step", "Time training steps of a recipe on random tokens.");
-  auto arguments = std::make_shared<Arguments>();
-  step->add_option("recipe", arguments->recipe, "TOML file")->required();
-  step->add_option("--set", arguments->assignments,
-                   "KEY=VALUE over the recipe, any number of times");
-  step->add_option("--steps", arguments->steps, "steps to time, after one to warm up")
-      ->check(CLI::PositiveNumber);
-  step->add_flag("--json", arguments->json, "print JSON");
-  step->callback([arguments] { bench_step(*arguments); });
+  add_peak(*verb);
+  add_gemm(*verb);
+  add_ops(*verb);
+  add_step(*verb);
+  add_optim(*verb);
+  add_generate(*verb);
 }
 
 }  // namespace ingot

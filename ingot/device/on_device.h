@@ -1,8 +1,10 @@
 #pragma once
 
+#include <source_location>
 #include <utility>
 
 #include "ingot/base/device.h"
+#include "ingot/device/profile.h"
 
 namespace ingot {
 
@@ -11,10 +13,13 @@ namespace ingot {
 struct Cpu {};
 
 // Calls f with the tag of `device`: the only place in Ingot that branches on the device. On the
-// meta device nothing runs: the shapes and allocations around the call are all there is.
+// meta device nothing runs: the shapes and allocations around the call are all there is. A recorded
+// call is named after the caller.
 template <class F>
-void on_device(Device device, F&& f) {
+void on_device(Device device, F&& f,
+               const std::source_location& caller = std::source_location::current()) {
   if (device.kind == DeviceKind::cpu) {
+    const KernelTimer timer(caller);
     std::forward<F>(f)(Cpu{});
   }
 }

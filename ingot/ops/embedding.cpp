@@ -45,15 +45,20 @@ void check_range(const Tensor& ids, int64_t rows) {
   }
 }
 
-// dW = Σ_n e(ids_n) dy_nᵀ: [V, D], in accumulator(dtype); ids flat.
-Tensor rows_added(const Tensor& dy, const Tensor& ids, int64_t rows) {
+// dW += Σ_n e(ids_n) dy_nᵀ, in place: [V, D]; ids flat.
+void add_rows(const Tensor& dy, const Tensor& ids, Tensor& dw) {
   const int64_t features = dy.size(-1);
   const Tensor source = reshaped(dense(dy), {1, ids.elements(), features});
-  Tensor dw = zeros({rows, features}, accumulator(dy.dtype()), dy.device());
   on_device(dy.device(), [&](const auto& on) {
     kernels::select_add(on, ids.view(), source.view(),
-                        reshaped(dw, {1, rows, features}).fresh_view());
+                        reshaped(dw, {1, dw.size(0), features}).fresh_view());
   });
+}
+
+// dW = Σ_n e(ids_n) dy_nᵀ: [V, D], in accumulator(dtype); ids flat.
+Tensor rows_added(const Tensor& dy, const Tensor& ids, int64_t rows) {
+  Tensor dw = zeros({rows, dy.size(-1)}, accumulator(dy.dtype()), dy.device());
+  add_rows(dy, ids, dw);
   return record("embedding backward", dw,
                 wrt(dy, [ids, shape = dy.shape(), dtype = dy.dtype()](const Tensor& ddw) {
                   return cast(reshape(embedding(ddw, ids), shape), dtype);
@@ -76,10 +81,13 @@ Tensor embedding(const Tensor& weight, const Tensor& input) {
   on_device(weight.device(), [&](const auto& on) {
     kernels::select(on, table.view(), flat.view(), reshaped(y, {1, count, features}).fresh_view());
   });
-  return record("embedding", y,
-                wrt(weight, [ids = saved(flat), rows = weight.size(0)](const Tensor& dy) {
-                  return rows_added(dy, ids(), rows);
-                }));
+  Formula formula = wrt(weight, [ids = saved(flat), rows = weight.size(0)](const Tensor& dy) {
+    return rows_added(dy, ids(), rows);
+  });
+  formula.add_to = [ids = saved(flat)](const TensorList& dys, Tensor& sum) {
+    add_rows(dys[0], ids(), sum);
+  };
+  return record("embedding", y, std::move(formula));
 }
 
 }  // namespace ingot

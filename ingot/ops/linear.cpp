@@ -1,5 +1,6 @@
 #include "ingot/ops/linear.h"
 
+#include <source_location>
 #include <utility>
 
 #include "ingot/autograd/record.h"
@@ -71,12 +72,16 @@ Tensor as_wide_rows(const Tensor& x) {
 
 // y = a b or y += a b, for matrices.
 void multiply(const Tensor& a, const Tensor& b, Tensor& y, Accumulate accumulate = Accumulate::no,
-              const Tensor& bias = {}) {
+              const Tensor& bias = {},
+              const std::source_location& caller = std::source_location::current()) {
   count_flops(2 * a.size(0) * a.size(1) * b.size(1));
-  on_device(y.device(), [&](const auto& on) {
-    kernels::matmul(on, a.view(), b.view(), y.fresh_view(), accumulate,
-                    bias.defined() ? bias.view() : ConstView());
-  });
+  on_device(
+      y.device(),
+      [&](const auto& on) {
+        kernels::matmul(on, a.view(), b.view(), y.fresh_view(), accumulate,
+                        bias.defined() ? bias.view() : ConstView());
+      },
+      caller);
 }
 
 Tensor forward(const Tensor& x, const Tensor& weight, const Tensor& bias) {
@@ -109,6 +114,11 @@ Tensor input_gradient(const TensorList& dys, const TensorList& weights, const Sh
   return dx.defined() ? reshape(dx, x_shape) : dx;
 }
 
+// dW += dyᵀ x, in place.
+void add_weight_gradient(const Tensor& dy, const Tensor& x, Tensor& dw) {
+  multiply(transposed(as_rows(dy), 0, 1), as_rows(x), dw, Accumulate::yes);
+}
+
 // dW = dyᵀ x: [Out, M] [M, In], in the accumulator type.
 Tensor weight_gradient(const Tensor& dy, const Tensor& x) {
   if (recording()) {
@@ -131,6 +141,19 @@ Tensor bias_gradient(const Tensor& dy) {
   return db;
 }
 
+// The formula of the weight that made result i.
+Formula weight_formula(const Tensor& x, const Tensor& weight, size_t i) {
+  Formula formula = jointly({weight}, [i, x = saved(x)](const TensorList& dys) {
+    return TensorList{dys[i].defined() ? weight_gradient(dys[i], x()) : Tensor()};
+  });
+  formula.add_to = [i, x = saved(x)](const TensorList& dys, Tensor& sum) {
+    if (dys[i].defined()) {
+      add_weight_gradient(dys[i], x(), sum);
+    }
+  };
+  return formula;
+}
+
 }  // namespace
 
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
@@ -149,9 +172,7 @@ TensorList linears(const Tensor& x, const TensorList& weights, const TensorList&
     check_inputs("linear", x, weights[i], bias);
     ys.push_back(forward(x, weights[i], bias));
     kept.push_back(saved(weights[i]));
-    formulas.push_back(jointly({weights[i]}, [i, x = saved(x)](const TensorList& dys) {
-      return TensorList{dys[i].defined() ? weight_gradient(dys[i], x()) : Tensor()};
-    }));
+    formulas.push_back(weight_formula(x, weights[i], i));
     formulas.push_back(jointly({bias}, [i](const TensorList& dys) {
       return TensorList{dys[i].defined() ? bias_gradient(dys[i]) : Tensor()};
     }));

@@ -1,6 +1,9 @@
 #include "ingot/tensor/tensor.h"
 
+#include <algorithm>
 #include <utility>
+
+#include "ingot/device/profile.h"
 
 namespace ingot {
 
@@ -14,6 +17,7 @@ Tensor::Tensor(std::shared_ptr<Storage> storage, Shape shape, Strides strides, i
 
 ConstView Tensor::view() const {
   check(defined(), ErrorKind::internal, "tensor: undefined");
+  count_bytes(bytes_touched());
   std::byte* data = storage_->data();
   return {data == nullptr ? nullptr : data + offset_ * size_of(dtype_), shape_, strides_, dtype_};
 }
@@ -22,15 +26,20 @@ View Tensor::fresh_view() {
   check(defined(), ErrorKind::internal, "tensor: undefined");
   check(storage_->writable(), ErrorKind::argument,
         "tensor: its memory is a read-only mapping; copy it first");
+  count_bytes(bytes_touched());
   std::byte* data = storage_->data();
   return {{data == nullptr ? nullptr : data + offset_ * size_of(dtype_), shape_, strides_, dtype_}};
 }
 
 View Tensor::mutable_view() {
   const View view = fresh_view();
+  count_bytes(bytes_touched());  // read as well as written
   storage_->bump();
   return view;
 }
+
+// Elements that repeat (stride 0) lie in the memory once.
+int64_t Tensor::bytes_touched() const { return std::min(bytes(), storage_->bytes()); }
 
 double Tensor::item() const {
   check(elements() == 1, ErrorKind::shape, "item: takes a tensor of one element: got shape ",

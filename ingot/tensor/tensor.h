@@ -67,6 +67,7 @@ class Tensor {
 
  private:
   void check_values(DType wanted) const;
+  int64_t bytes_touched() const;
 
   std::shared_ptr<Storage> storage_;
   Shape shape_;

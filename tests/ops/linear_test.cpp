@@ -4,7 +4,9 @@
 
 #include "ingot/autograd/backward.h"
 #include "ingot/autograd/record.h"
+#include "ingot/device/allocator.h"
 #include "ingot/device/flops.h"
+#include "ingot/tensor/copy.h"
 #include "ingot/tensor/factories.h"
 #include "tests/support/op_case.h"
 
@@ -162,6 +164,68 @@ TEST(Linears, AnUnusedResultSendsNoGradient) {
   const TensorList expected = gradients({alone}, {x, second}, {dy});
   EXPECT_TRUE(same_bits(found[0], expected[0]));
   EXPECT_TRUE(same_bits(found[2], expected[1]));
+}
+
+// The most memory that was in use while `work` ran, above what was before.
+int64_t peak_above(const std::function<void()>& work) {
+  Allocator& memory = allocator(cpu_device);
+  memory.reset_peak();
+  const int64_t before = memory.stats().live_total;
+  work();
+  return memory.stats().peak_total - before;
+}
+
+TEST(Linear, ASecondBackwardAddsToTheWeightsGradientInPlace) {
+  Tensor weight = converted(random_tensor({64, 96}, 1), DType::f32);
+  require_grad(weight);
+  const Tensor x = converted(random_tensor({8, 96}, 2), DType::f32);
+  const Tensor dy = converted(random_tensor({8, 64}, 3), DType::f32);
+  backward(linear(x, weight), dy);
+  const Tensor once = copy_of(grad(weight));
+  const int64_t peak = peak_above([&] { backward(linear(x, weight), dy); });
+  EXPECT_LT(peak, grad(weight).bytes());  // no second gradient was made
+  for (int64_t i = 0; i < once.elements(); ++i) {
+    const float half = once.values<float>()[static_cast<size_t>(i)];
+    EXPECT_FLOAT_EQ(grad(weight).values<float>()[static_cast<size_t>(i)], 2 * half);
+  }
+}
+
+TEST(Linear, AddsToAGradientThatSomebodyHoldsInACopy) {
+  Tensor weight = random_tensor({3, 4}, 1);
+  require_grad(weight);
+  const Tensor x = random_tensor({2, 4}, 2);
+  const Tensor dy = random_tensor({2, 3}, 3);
+  backward(linear(x, weight), dy);
+  const Tensor held = grad(weight);
+  const Tensor before = copy_of(held);
+  backward(linear(x, weight), dy);
+  for (size_t i = 0; i < 12; ++i) {
+    EXPECT_EQ(held.values<double>()[i], before.values<double>()[i]);
+    EXPECT_DOUBLE_EQ(grad(weight).values<double>()[i], 2 * before.values<double>()[i]);
+  }
+}
+
+TEST(Linear, AWeightUsedTwiceCollectsBothGradientsInPlace) {
+  Tensor weight = random_tensor({4, 4}, 1);
+  require_grad(weight);
+  const Tensor x = random_tensor({2, 4}, 2);
+  const Tensor once = linear(x, weight);
+  const Tensor y = linear(once, weight);
+  backward(y, full({2, 4}, 1, DType::f64));
+  // dW = dyᵀ (x Wᵀ) + (dy W)ᵀ x, by loops.
+  const auto w = [&](size_t o, size_t i) { return weight.values<double>()[o * 4 + i]; };
+  for (size_t o = 0; o < 4; ++o) {
+    for (size_t i = 0; i < 4; ++i) {
+      double expected = 0;
+      for (size_t row = 0; row < 2; ++row) {
+        expected += once.values<double>()[row * 4 + i];
+        for (size_t k = 0; k < 4; ++k) {
+          expected += w(k, o) * x.values<double>()[row * 4 + i];
+        }
+      }
+      EXPECT_NEAR(grad(weight).values<double>()[o * 4 + i], expected, 1e-12);
+    }
+  }
 }
 
 }  // namespace

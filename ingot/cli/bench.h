@@ -1,0 +1,94 @@
+#pragma once
+
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "ingot/base/dtype.h"
+#include "ingot/device/profile.h"
+
+namespace ingot {
+
+// The parts of `ingot bench`, a file each; bench.cpp gives them their options.
+struct GemmBench {
+  std::string recipe;
+  std::vector<std::string> assignments;
+  bool json = false;
+};
+void bench_gemm(const GemmBench& arguments);
+
+struct OpsBench {
+  std::vector<std::string> only;
+  std::string dtype = "bf16";
+  bool json = false;
+};
+void bench_ops(const OpsBench& arguments);
+
+struct StepBench {
+  std::string recipe;
+  std::vector<std::string> assignments;
+  std::string trace;
+  int64_t steps = 5;
+  bool json = false;
+};
+void bench_step(const StepBench& arguments);
+
+struct OptimBench {
+  std::string dtype = "bf16";
+  bool json = false;
+};
+void bench_optim(const OptimBench& arguments);
+
+struct GenerateBench {
+  std::string recipe;
+  std::vector<std::string> assignments;
+  int64_t batch = 1;
+  int64_t prompt = 128;
+  int64_t tokens = 64;
+  bool json = false;
+};
+void bench_generate(const GenerateBench& arguments);
+
+// What the machine can do at most, measured: every figure is printed beside its share of these.
+struct Limits {
+  double flops;             // per second, in the dtype measured
+  double bytes_per_second;  // of memory
+
+  // The least time that work takes: of arithmetic or of memory traffic, whichever is longer.
+  double seconds(double flop_count, double byte_count) const;
+};
+Limits measured_limits(DType dtype);
+
+// One timed piece of work.
+struct Measured {
+  double seconds = 0;  // median of the runs
+  double flops = 0;    // of one run
+  double bytes = 0;
+};
+// Runs `work` once to warm up, once recorded, then at least `runs` times and for half a second.
+Measured measure(int64_t runs, const std::function<void()>& work);
+
+double median(std::vector<double> values);
+
+// A line of a table: name, time, GFLOP/s or GB/s, share of the limit.
+void print_measured_header();
+void print_measured(const std::string& name, const Measured& measured, const Limits& limits);
+nlohmann::ordered_json measured_json(const Measured& measured, const Limits& limits);
+
+// All calls of one kernel in a recording.
+struct KernelTotal {
+  std::string name;
+  int64_t calls = 0;
+  double seconds = 0;
+  double limit_seconds = 0;  // the least that these calls could take
+  double flops = 0;
+  double bytes = 0;
+};
+// Longest first.
+std::vector<KernelTotal> totals(const std::vector<KernelCall>& calls, const Limits& limits);
+
+// The calls as a trace that chrome://tracing and ui.perfetto.dev open.
+nlohmann::ordered_json trace_json(const std::vector<KernelCall>& calls);
+
+}  // namespace ingot

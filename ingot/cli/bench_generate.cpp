@@ -1,0 +1,85 @@
+// ingot bench generate: tokens per second of a recipe's model with random weights.
+#include <fmt/format.h>
+
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "ingot/autograd/grad_mode.h"
+#include "ingot/cli/bench.h"
+#include "ingot/cli/session.h"
+#include "ingot/generate/decoding.h"
+#include "ingot/train/machine_peak.h"
+
+namespace ingot {
+namespace {
+
+double seconds_of(const std::function<void()>& work) {
+  const auto start = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+// Bytes that one step must read: every weight that it multiplies by, and the cache's keys and
+// values at the middle of the text.
+double bytes_of_step(const Decoder& model, const TensorDict& parameters,
+                     const GenerateBench& arguments) {
+  const DecoderConfig& config = model.config();
+  double bytes = 0;
+  for (const auto& [name, p] : parameters) {
+    const bool looked_up = (p.storage() == model.embedding.weight.storage() && model.head) ||
+                           (model.positions && p.storage() == model.positions->weight.storage());
+    bytes += looked_up ? 0 : static_cast<double>(p.bytes());
+  }
+  const int64_t times = arguments.prompt + arguments.tokens / 2;
+  return bytes + static_cast<double>(2 * arguments.batch * times * config.layers * config.kv_heads *
+                                     config.head_dim * size_of(model.dtype()));
+}
+
+}  // namespace
+
+void bench_generate(const GenerateBench& arguments) {
+  const Recipe recipe = read_recipe(arguments.recipe, arguments.assignments);
+  check(arguments.prompt + arguments.tokens < recipe.model.context, ErrorKind::config,
+        "bench generate: --prompt ", arguments.prompt, " and --tokens ", arguments.tokens,
+        " do not fit in model.context = ", recipe.model.context);
+  Session session(recipe, cpu_device);
+  const NoGrad quiet;
+  const std::vector<Tokens> prompts(static_cast<size_t>(arguments.batch),
+                                    Tokens(static_cast<size_t>(arguments.prompt), 65));
+  const Tokens next(static_cast<size_t>(arguments.batch), 66);
+  std::unique_ptr<Decoding> decoding;
+  const auto read = [&] {
+    decoding = std::make_unique<Decoding>(session.model(), prompts, arguments.tokens + 1);
+  };
+  read();
+  const double prompt_seconds = seconds_of(read);
+  decoding->feed(next);
+  std::vector<double> seconds;
+  for (int64_t i = 1; i < arguments.tokens; ++i) {
+    seconds.push_back(seconds_of([&] { decoding->feed(next); }));
+  }
+  const double step = median(seconds);
+  const double bandwidth = measured_bandwidth();
+  const double bytes = bytes_of_step(session.model(), session.optimizer().parameters(), arguments);
+  const auto rows = static_cast<double>(arguments.batch);
+  const double prompt_rate = rows * static_cast<double>(arguments.prompt) / prompt_seconds;
+  if (arguments.json) {
+    const nlohmann::ordered_json out = {{"batch", arguments.batch},
+                                        {"prompt_tokens_per_second", prompt_rate},
+                                        {"tokens_per_second", rows / step},
+                                        {"seconds_per_step", step},
+                                        {"bytes_per_token", bytes / rows},
+                                        {"bytes_per_second", bytes / step},
+                                        {"memory_bytes_per_second", bandwidth},
+                                        {"share", bytes / step / bandwidth}};
+    std::cout << out.dump() << '\n';
+    return;
+  }
+  fmt::print("prompt: {:.0f} tokens/s\n", prompt_rate);
+  fmt::print("then {:.1f} tokens/s ({:.2f} ms a step of {} texts, median)\n", rows / step,
+             1e3 * step, arguments.batch);
+  fmt::print("{:.1f} GB/s of weights and cache, {:.0f}% of the memory's {:.1f} GB/s\n",
+             1e-9 * bytes / step, 100 * bytes / step / bandwidth, 1e-9 * bandwidth);
+}
+
+}  // namespace ingot

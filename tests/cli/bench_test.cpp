@@ -1,0 +1,94 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/program.h"
+
+namespace ingot::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using Json = nlohmann::json;
+
+// Speeds are no test's business; that the figures fit one another is.
+class Bench : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (const std::string reason = no_program(); !reason.empty()) {
+      GTEST_SKIP() << reason;
+    }
+  }
+  Workplace work;
+
+  Json json(const Words& arguments) {
+    const Outcome outcome = work.run(joined(joined({"bench"}, arguments), {"--json"}));
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return Json::parse(outcome.out);
+  }
+};
+
+TEST_F(Bench, AStepsKernelsMakeUpItsTimeAndItsArithmetic) {
+  const Json step = json({"step", "tiny.toml", "--steps", "2", "--trace", "trace.json"});
+  EXPECT_EQ(step["losses"].size(), 3);
+  double seconds = 0;
+  double flops = 0;
+  int64_t calls = 0;
+  for (const Json& kernel : step["kernels"]) {
+    seconds += kernel["seconds"].get<double>();
+    flops += kernel["flops"].get<double>();
+    calls += kernel["calls"].get<int64_t>();
+    EXPECT_GE(kernel["limit_seconds"].get<double>(), 0) << kernel;
+  }
+  EXPECT_GT(seconds, 0);
+  EXPECT_LE(seconds, step["recorded_seconds"].get<double>());
+  EXPECT_NEAR(
+      flops / (step["flops_per_second"].get<double>() * step["seconds_per_step"].get<double>()), 1,
+      1e-6);
+  const Json trace = Json::parse(content(work / "trace.json"));
+  ASSERT_EQ(trace["traceEvents"].size(), calls);
+  double before = 0;
+  for (const Json& event : trace["traceEvents"]) {
+    EXPECT_EQ(event["ph"], "X");
+    EXPECT_GE(event["ts"].get<double>(), before);  // calls of a step do not overlap
+    before = event["ts"].get<double>() + event["dur"].get<double>() - 1e-3;
+  }
+}
+
+TEST_F(Bench, AStepInItsSteadyStateAsksTheSystemForNoMemory) {
+  EXPECT_EQ(json({"step", "tiny.toml", "--steps", "2"})["system_calls"], 0);
+}
+
+TEST_F(Bench, TheProductsAreThoseOfTheRecipesLayers) {
+  const Json found = json({"gemm", "tiny.toml"})["products"];
+  ASSERT_GT(found.size(), 0);
+  EXPECT_EQ(found.size() % 3, 0);
+  for (const Json& product : found) {
+    const double flops = 2.0 * product["rows"].get<double>() * product["weight"][0].get<double>() *
+                         product["weight"][1].get<double>();
+    EXPECT_EQ(product["flops"].get<double>(), flops);
+  }
+}
+
+TEST_F(Bench, OpsAreChosenByName) {
+  const Json found = json({"ops", "--only", "rms_norm", "add_rms"})["ops"];
+  ASSERT_EQ(found.size(), 2);
+  EXPECT_EQ(found[0]["name"], "rms_norm");
+  EXPECT_GE(found[0]["bytes"].get<double>(), 4 * 1024 * 768 * 2);  // x, y, dy, dx
+  const Outcome unknown = work.run({"bench", "ops", "--only", "nothing"});
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_THAT(unknown.err, HasSubstr("--only fits no op"));
+}
+
+TEST_F(Bench, GenerationReadsEveryWeightOncePerStep) {
+  const Json found = json({"generate", "tiny.toml", "--prompt", "4", "--tokens", "4"});
+  EXPECT_GT(found["bytes_per_token"].get<double>(), 0);
+  EXPECT_GT(found["tokens_per_second"].get<double>(), 0);
+  const Outcome longer = work.run({"bench", "generate", "tiny.toml", "--prompt", "100000"});
+  EXPECT_EQ(longer.code, 2);
+  EXPECT_THAT(longer.err, AllOf(HasSubstr("--prompt 100000"), HasSubstr("model.context")));
+}
+
+}  // namespace
+}  // namespace ingot::testing
