@@ -168,7 +168,8 @@ TEST(Generate, WritesTheStoriesOfAPublishedModel) {
   const Pretrained loaded = load_pretrained(folder / "hf");
   GenerateConfig config;
   config.sampling.temperature = 0;
-  for (const auto& expected : parse_json_file(folder / "oracle_forward.json")["greedy"]) {
+  const auto oracle = parse_json_file(folder / "oracle_forward.json");
+  for (const auto& expected : oracle["greedy"]) {
     const auto ids = expected["ids"].get<Tokens>();
     config.max_tokens = static_cast<int64_t>(ids.size());
     EXPECT_EQ(generate(*loaded.model, {expected["prompt_ids"].get<Tokens>()}, config)[0], ids);

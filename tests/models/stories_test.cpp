@@ -63,13 +63,15 @@ TEST(PublishedCheckpoints, GiveTheirLogits) {
     SCOPED_TRACE(name);
     const auto folder = *data_folder() / "model-tiny-archs" / name;
     const Pretrained loaded = load_pretrained(folder);
-    for (const Json& expected : parse_json_file(folder / "oracle.json")["cases"]) {
+    const Json oracle = parse_json_file(folder / "oracle.json");
+    for (const Json& expected : oracle["cases"]) {
       expect_case(*loaded.model, expected);
     }
   }
   const auto stories = *data_folder() / "model-stories260k";
   const Pretrained loaded = load_pretrained(stories / "hf");
-  for (const Json& expected : parse_json_file(stories / "oracle_forward.json")["logits"]) {
+  const Json oracle = parse_json_file(stories / "oracle_forward.json");
+  for (const Json& expected : oracle["logits"]) {
     expect_case(*loaded.model, expected);
   }
 }
