@@ -53,7 +53,7 @@ void bench_generate(const GenerateBench& arguments);
 // What the machine can do at most, measured: every figure is printed beside its share of these.
 struct Limits {
   double flops;             // per second, in the dtype measured
-  double bytes_per_second;  // of memory
+  double bytes_per_second;  // of memory, updated in place
 
   // The least time that work takes: of arithmetic or of memory traffic, whichever is longer.
   double seconds(double flop_count, double byte_count) const;

@@ -59,7 +59,7 @@ void bench_generate(const GenerateBench& arguments) {
     seconds.push_back(seconds_of([&] { decoding->feed(next); }));
   }
   const double step = median(seconds);
-  const double bandwidth = measured_bandwidth();
+  const double bandwidth = measured_bandwidth().read;
   const double bytes = bytes_of_step(session.model(), session.optimizer().parameters(), arguments);
   const auto rows = static_cast<double>(arguments.batch);
   const double prompt_rate = rows * static_cast<double>(arguments.prompt) / prompt_seconds;
@@ -78,8 +78,9 @@ void bench_generate(const GenerateBench& arguments) {
   fmt::print("prompt: {:.0f} tokens/s\n", prompt_rate);
   fmt::print("then {:.1f} tokens/s ({:.2f} ms a step of {} texts, median)\n", rows / step,
              1e3 * step, arguments.batch);
-  fmt::print("{:.1f} GB/s of weights and cache, {:.0f}% of the memory's {:.1f} GB/s\n",
-             1e-9 * bytes / step, 100 * bytes / step / bandwidth, 1e-9 * bandwidth);
+  fmt::print(
+      "{:.1f} GB/s of weights and cache, {:.0f}% of the {:.1f} GB/s that memory is read at\n",
+      1e-9 * bytes / step, 100 * bytes / step / bandwidth, 1e-9 * bandwidth);
 }
 
 }  // namespace ingot

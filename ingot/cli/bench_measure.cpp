@@ -16,7 +16,9 @@ double Limits::seconds(double flop_count, double byte_count) const {
   return std::max(flop_count / flops, byte_count / bytes_per_second);
 }
 
-Limits measured_limits(DType dtype) { return {measured_peak_flops(dtype), measured_bandwidth()}; }
+Limits measured_limits(DType dtype) {
+  return {measured_peak_flops(dtype), measured_bandwidth().update};
+}
 
 double median(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);

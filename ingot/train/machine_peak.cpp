@@ -42,14 +42,16 @@ double measured_peak_flops(DType dtype) {
   return 2.0 * size * size * size / seconds;
 }
 
-double measured_bandwidth() {
+MemoryBandwidth measured_bandwidth() {
   const PurposeScope scope(Purpose::workspace);
-  Tensor x = full({int64_t{64} << 20}, 1, DType::f32);
+  Tensor x = full({int64_t{128} << 20}, 1, DType::f32);
+  const auto bytes = static_cast<double>(x.bytes());
   double total = 0;
-  const double read = best_seconds(0.15, [&] { kernels::sum_of_squares(Cpu{}, x.view(), total); });
-  const double update =
-      best_seconds(0.15, [&] { kernels::scale_in_place(Cpu{}, 1, x.mutable_view()); });
-  return static_cast<double>(x.bytes()) * std::max(1 / read, 2 / update);
+  MemoryBandwidth out;
+  out.read = bytes / best_seconds(0.15, [&] { kernels::sum_of_squares(Cpu{}, x.view(), total); });
+  out.update =
+      2 * bytes / best_seconds(0.15, [&] { kernels::scale_in_place(Cpu{}, 1, x.mutable_view()); });
+  return out;
 }
 
 }  // namespace ingot

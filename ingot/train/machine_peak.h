@@ -4,7 +4,7 @@
 
 namespace ingot {
 
-// The machine's two limits, measured and not taken from a data sheet. Each takes about a third of a
+// The machine's limits, measured and not taken from a data sheet. Each takes about a third of a
 // second.
 
 // Floating-point operations per second of the fastest large matrix product of `dtype` that this
@@ -12,8 +12,11 @@ namespace ingot {
 // arXiv:2204.02311, appendix B).
 double measured_peak_flops(DType dtype);
 
-// Bytes per second between memory and all cores: the faster of reading an array that no cache holds
-// and of updating it in place (each byte counted once read, once written).
-double measured_bandwidth();
+// Bytes per second between memory and all cores, over arrays that no cache holds.
+struct MemoryBandwidth {
+  double read = 0;    // reading alone: the limit of decoding, which reads every weight
+  double update = 0;  // in place, each byte counted as it is read and as it is written: of training
+};
+MemoryBandwidth measured_bandwidth();
 
 }  // namespace ingot

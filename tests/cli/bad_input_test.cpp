@@ -29,8 +29,10 @@ class BadInput : public ::testing::Test {
     SCOPED_TRACE(::testing::PrintToString(arguments));
     const Outcome outcome = work.run(arguments, largest_file);
     EXPECT_EQ(outcome.code, code) << "signal " << outcome.signal;
-    EXPECT_EQ(lines_of(outcome.err).size(), 1u) << outcome.err;
-    EXPECT_THAT(outcome.err, StartsWith("ingot: "));
+    Words said = lines_of(outcome.err);
+    std::erase_if(said, [](const std::string& line) { return line.starts_with("train "); });
+    ASSERT_EQ(said.size(), 1u) << outcome.err;  // beside the progress that a slow machine shows
+    EXPECT_THAT(said[0], StartsWith("ingot: "));
     EXPECT_THAT(outcome.err, Not(HasSubstr("unexpected: ")));
     for (const std::string& part : parts) {
       EXPECT_THAT(outcome.err, HasSubstr(part));

@@ -8,6 +8,7 @@
 #define HWY_TARGET_INCLUDE "ingot/kernels/cpu/matmul_rows.cpp"
 #include <hwy/foreach_target.h>
 // clang-format off
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 #include "ingot/kernels/cpu/lanes-inl.h"
 // clang-format on
@@ -20,9 +21,10 @@ namespace {
 // another.
 constexpr int64_t side_by_side = 4;
 
-// sums[m * W + w] = Σ_k a_m[k] b_w[k] for M rows of a and W of the weights.
+// sums[m * W + w] = Σ_k a_m[k] b_w[k] for M rows of a and W of the weights. Fetches the elements
+// `ahead` of those into the cache: rows are too short for the hardware to see where they lead.
 template <int M, int W, class T>
-void dots(const T* const* a, const T* const* b, int64_t inner, float* sums) {
+void dots(const T* const* a, const T* const* b, int64_t inner, int64_t ahead, float* sums) {
   const hn::ScalableTag<float> d;
   using V = hn::VFromD<decltype(d)>;
   V totals[M * W];
@@ -35,6 +37,7 @@ void dots(const T* const* a, const T* const* b, int64_t inner, float* sums) {
       left[m] = load_some(d, a[m] + k, n);
     }
     for (int w = 0; w < W; ++w) {
+      hwy::Prefetch(b[w] + k + ahead);
       const V right = load_some(d, b[w] + k, n);
       for (int m = 0; m < M; ++m) {
         totals[m * W + w] = hn::MulAdd(left[m], right, totals[m * W + w]);
@@ -71,7 +74,7 @@ void columns(const Product& p, int64_t index, int64_t n) {
   for (int w = 0; w < W; ++w) {
     b[w] = static_cast<const T*>(p.b) + index * p.b_steps.batch + (n + w) * p.b_steps.column;
   }
-  dots<M, W>(a, b, p.inner, sums);
+  dots<M, W>(a, b, p.inner, 2 * side_by_side * p.b_steps.column, sums);
   for (int m = 0; m < M; ++m) {
     Out* y = static_cast<Out*>(p.y) + index * p.y_steps.batch + m * p.y_steps.row + n;
     for (int w = 0; w < W; ++w) {
