@@ -1,5 +1,6 @@
 #include "ingot/generate/generate.h"
 
+#include <CLI/CLI.hpp>
 #include <chrono>
 #include <cmath>
 #include <iostream>

@@ -1,12 +1,16 @@
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
+#include <algorithm>
 #include <iostream>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "ingot/base/cpu_features.h"
 #include "ingot/base/text_size.h"
 #include "ingot/cli/commands.h"
 #include "ingot/cli/session.h"
+#include "ingot/device/profile.h"
 #include "ingot/train/evaluate.h"
 #include "ingot/train/machine_peak.h"
 #include "ingot/train/memory_plan.h"
@@ -23,7 +27,21 @@ struct RunPlan {
   int64_t step_flops = 0;
   int64_t step_tokens = 0;
   int64_t checkpoint_bytes = 0;
+  std::vector<std::pair<std::string, int64_t>> kernels;  // that compute, and their FLOPs in a step
 };
+
+// The FLOPs of each kernel in a recording, most first.
+std::vector<std::pair<std::string, int64_t>> flops_by_kernel(const Recording& recording) {
+  std::map<std::string, int64_t> sums;
+  for (const KernelCall& call : recording.calls()) {
+    sums[call.name] += call.flops;
+  }
+  std::vector<std::pair<std::string, int64_t>> out(sums.begin(), sums.end());
+  std::erase_if(out, [](const auto& entry) { return entry.second == 0; });
+  std::sort(out.begin(), out.end(),
+            [](const auto& a, const auto& b) { return a.second > b.second; });
+  return out;
+}
 
 // The run itself on the meta device: building everything, two steps (the second meets the state the
 // first left), and an evaluation batch.
@@ -35,7 +53,11 @@ RunPlan plan_run(const Recipe& recipe) {
     session = std::make_unique<Session>(recipe, meta_device);
     Training training =
         session->training([&](int64_t) { return shape_batch(micro, recipe.train.sequence); });
-    out.step_flops = train_step(session->state, training).flops;
+    {
+      const Recording recording;
+      out.step_flops = train_step(session->state, training).flops;
+      out.kernels = flops_by_kernel(recording);
+    }
     train_step(session->state, training);
   });
   out.evaluate = plan_of([&] {
@@ -86,6 +108,10 @@ void print_plan(const Recipe& recipe, const RunPlan& plan) {
   fmt::print("arithmetic\n  {} a step, {} in all\n",
              text_flops(static_cast<double>(plan.step_flops)),
              text_flops(static_cast<double>(plan.step_flops) * steps));
+  for (const auto& [name, flops] : plan.kernels) {
+    fmt::print("  {:>5.1f}%  {}\n",
+               100 * static_cast<double>(flops) / static_cast<double>(plan.step_flops), name);
+  }
   const double peak = measured_peak_flops(*dtype_named(recipe.dtype));
   fmt::print("  {} at this machine's measured {}/s ({}), the least it can take\n",
              text_duration(static_cast<double>(plan.step_flops) * steps / peak), text_flops(peak),
@@ -102,6 +128,9 @@ void print_json(const RunPlan& plan) {
   out["parameters"] = plan.parameters;
   out["tokens_per_step"] = plan.step_tokens;
   out["flops_per_step"] = plan.step_flops;
+  for (const auto& [name, flops] : plan.kernels) {
+    out["flops_by_kernel"][name] = flops;
+  }
   out["memory"] = {{"train", memory_json(plan.train.memory)},
                    {"evaluate", memory_json(plan.evaluate.memory)}};
   out["checkpoint_bytes"] = plan.checkpoint_bytes;

@@ -83,6 +83,8 @@ void introduce(Session& session, const RunData& data, const RunFolder& folder, d
       "{} steps of {} x {} tokens{}", recipe.train.steps, recipe.train.batch, recipe.train.sequence,
       peak > 0 ? fmt::format("; matrix peak of this machine {}/s, measured", text_flops(peak))
                : ""));
+  const int64_t tokens = recipe.train.steps * recipe.train.batch * recipe.train.sequence;
+  log_info(session.tokens_per_parameter(tokens).text());
   log_info("learning rate over the run:\n",
            drawn(recipe.schedule.schedule, recipe.optim.learning_rate, recipe.train.steps));
 }
@@ -114,16 +116,20 @@ void write_sample(Session& session) {
   }
 }
 
-void print_summary(const Recipe& recipe, const TrainState& state, const Evaluation& found,
-                   const RunFolder& folder) {
+void print_summary(const Session& session, const Evaluation& found, const RunFolder& folder) {
+  const TrainState& state = session.state;
+  const TokensPerParameter seen = session.tokens_per_parameter(state.tokens);
   nlohmann::ordered_json out;
   out["run"] = folder.path().string();
   out["steps"] = state.step;
   out["tokens"] = state.tokens;
+  out["parameters"] = seen.parameters;
+  out["tokens_per_parameter"] = seen.total();
+  out["tokens_per_non_embedding_parameter"] = seen.without_embeddings();
   out["validation_loss"] = found.loss;
   out["validation_bits"] = found.bits();
   out["peak_memory"] = allocator(cpu_device).stats().peak_total;
-  out["dtype"] = recipe.dtype;
+  out["dtype"] = session.recipe().dtype;
   std::cout << out.dump() << '\n';
 }
 
@@ -136,7 +142,7 @@ void finish(Session& session, const RunFolder& folder, Saver& saver, Validator& 
   options.base_config = byte_model_config;
   save_pretrained(session.model(), folder.model(), options);
   if (json) {
-    print_summary(session.recipe(), session.state, found, folder);
+    print_summary(session, found, folder);
     return;
   }
   std::cout << '\n' << loss_curve(log.steps()) << '\n';
@@ -144,6 +150,7 @@ void finish(Session& session, const RunFolder& folder, Saver& saver, Validator& 
       "trained {} tokens; held-out {:.4f} nats, {:.4f} bits per byte; peak memory {}\n",
       text_count(static_cast<double>(session.state.tokens)), found.loss, found.bits(),
       text_bytes(allocator(cpu_device).stats().peak_total));
+  std::cout << session.tokens_per_parameter(session.state.tokens).text() << '\n';
   std::cout << "model in " << folder.model().string() << "; continue its text with `ingot generate "
             << folder.model().string() << "`\n";
   write_sample(session);

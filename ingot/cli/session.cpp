@@ -43,6 +43,14 @@ Session::Session(const Recipe& recipe, Device device)
   objective_ = next_token_objective(*model_, recipe_.train);
 }
 
+TokensPerParameter Session::tokens_per_parameter(int64_t tokens) const {
+  const Decoder& model = *model_;
+  int64_t tables = model.embedding.weight.elements();
+  tables += model.positions ? model.positions->weight.elements() : 0;
+  tables += model.head ? model.head->weight.elements() : 0;
+  return {tokens, model.count(), model.count() - tables};
+}
+
 Training Session::training(std::function<Batch(int64_t)> batch) {
   Training out;
   out.steps = recipe_.train.steps;

@@ -4,6 +4,7 @@
 
 #include "ingot/cli/recipe.h"
 #include "ingot/models/decoder.h"
+#include "ingot/scaling/tokens_per_parameter.h"
 #include "ingot/train/train.h"
 
 namespace ingot {
@@ -20,6 +21,8 @@ class Session {
   Optimizer& optimizer() { return *optimizer_; }
   const Objective& objective() const { return objective_; }
   DType dtype() const { return dtype_; }
+  // Of the run when it has seen `tokens`.
+  TokensPerParameter tokens_per_parameter(int64_t tokens) const;
 
   // A training that draws its batches from `batch`; everything else is the recipe's.
   Training training(std::function<Batch(int64_t position)> batch);

@@ -14,12 +14,12 @@ struct Cpu {};
 
 // Calls f with the tag of `device`: the only place in Ingot that branches on the device. On the
 // meta device nothing runs: the shapes and allocations around the call are all there is. A recorded
-// call is named after the caller.
+// call is named after the caller, on the meta device too.
 template <class F>
 void on_device(Device device, F&& f,
                const std::source_location& caller = std::source_location::current()) {
+  const KernelTimer timer(caller);
   if (device.kind == DeviceKind::cpu) {
-    const KernelTimer timer(caller);
     std::forward<F>(f)(Cpu{});
   }
 }

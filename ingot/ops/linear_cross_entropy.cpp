@@ -23,7 +23,7 @@ using kernels::Accumulate;
 // reads and writes all of dW once a piece. N = 1024, D = 768, V = 50304: processor seconds in
 // f32 2.4 with 16 MiB, 2.15 with 32, 1.9 with 112; milliseconds in bf16 450 with 32 MiB, 420 with
 // 128.
-constexpr int64_t piece_bytes = int64_t{64} << 20;
+constexpr int64_t piece_bytes = int64_t{32} << 20;
 
 // Rows of one piece: the rows are divided evenly among as few pieces as piece_bytes allows.
 int64_t piece_rows(int64_t rows, int64_t classes, DType dtype) {

@@ -77,6 +77,9 @@ TEST_F(Cli, TheSummaryOfARunIsReadableByPrograms) {
   EXPECT_EQ(summary["run"], "run");
   EXPECT_EQ(summary["steps"], 6);
   EXPECT_EQ(summary["tokens"], 6 * 64);
+  const double parameters = summary["parameters"].get<double>();
+  EXPECT_EQ(summary["tokens_per_parameter"].get<double>(), 6 * 64 / parameters);
+  EXPECT_GT(summary["tokens_per_non_embedding_parameter"].get<double>(), 6 * 64 / parameters);
   EXPECT_GT(summary["validation_loss"].get<double>(), 1);
   EXPECT_GT(summary["peak_memory"].get<int64_t>(), 0);
 }

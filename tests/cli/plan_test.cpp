@@ -124,5 +124,28 @@ TEST_F(Plan, FollowsARecipeThatNoMachineCouldHold) {
   EXPECT_GT(plan["memory"]["train"]["peak"].get<int64_t>(), int64_t{1} << 40);
 }
 
+TEST_F(Plan, CountsTheArithmeticOfEachKernelAsByHand) {
+  const Workplace work;
+  const Outcome planned = work.run({"plan", "tiny.toml", "--json", "--set", "model.kv_heads=1"});
+  ASSERT_EQ(planned.code, 0) << planned.err;
+  const Json plan = Json::parse(planned.out);
+  // 4 sequences of 16 tokens, width 16, 2 heads of 8 over one of keys, a gated layer of 32.
+  const int64_t rows = 4 * 16;
+  const int64_t weights = 16 * 16 + 2 * 16 * 8 + 16 * 16 + 3 * 16 * 32;  // q, k and v, o, the gated
+  const int64_t products = 2 * rows * weights;
+  const int64_t seen = 16 * 17 / 2;                // pairs of a query and a key it sees
+  const int64_t attention = 4 * 4 * 2 * 8 * seen;  // q·k and p v, 2 FLOPs each
+  const int64_t head = 2 * rows * 16 * 256;
+  const Json& kernels = plan["flops_by_kernel"];
+  EXPECT_EQ(kernels["linear.forward"], products);
+  EXPECT_EQ(kernels["linear.input_gradient"], products);
+  EXPECT_EQ(kernels["linear.weight_gradient"], products);
+  EXPECT_EQ(kernels["attention"], attention);
+  EXPECT_EQ(kernels["attention.attention_gradients"], attention * 5 / 2);
+  EXPECT_EQ(kernels["linear_cross_entropy.each"], 3 * head);
+  EXPECT_EQ(kernels.size(), 6);
+  EXPECT_EQ(plan["flops_per_step"], 3 * products + attention * 7 / 2 + 3 * head);
+}
+
 }  // namespace
 }  // namespace ingot::testing

@@ -32,8 +32,11 @@ TEST(Recording, HoldsEveryKernelCallWithItsWork) {
   count_bytes(1000);  // outside of a call: belongs to none
   count_flops(5);
   on_device(cpu_device, [](const Cpu&) { count_bytes(1); });
-  on_device(meta_device, [](const Cpu&) { count_bytes(1); });  // nothing runs
-  ASSERT_EQ(recording.calls().size(), 2);
+  count_flops(3);
+  on_device(meta_device, [](const Cpu&) { count_bytes(1); });  // nothing runs, but it was called
+  ASSERT_EQ(recording.calls().size(), 3);
+  EXPECT_EQ(recording.calls()[2].flops, 3);
+  EXPECT_EQ(recording.calls()[2].bytes, 0);
   EXPECT_EQ(recording.calls()[0].flops, 7);
   EXPECT_EQ(recording.calls()[0].bytes, 64);
   EXPECT_EQ(recording.calls()[1].flops, 5);

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <iostream>
 #include <limits>
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "ingot/autograd/backward.h"
@@ -166,6 +167,56 @@ TEST(PublishedModels, GiveTheirLogitsLossAndEveryGradient) {
   EXPECT_GT(tried, 0);
   if (!unsupported.empty()) {
     std::cout << "not supported yet:" << unsupported << '\n';
+  }
+}
+
+// Rows of a projection [heads·C, D], or a bias [heads·C], of half-split pairs (p, p + C/2), in the
+// order of pairs side by side (2p, 2p + 1).
+Tensor paired(const Tensor& from, int64_t head_dim) {
+  Tensor to = copy_of(from);
+  const int64_t width = from.elements() / from.size(0);
+  for (int64_t row = 0; row < from.size(0); ++row) {
+    const int64_t inside = row % head_dim;
+    const int64_t source = row - inside + inside / 2 + inside % 2 * (head_dim / 2);
+    std::copy_n(from.values<float>().data() + source * width, width,
+                to.mutable_values<float>().data() + row * width);
+  }
+  return to;
+}
+
+// The same model with its rotary pairs side by side.
+std::unique_ptr<Decoder> paired_twin(Decoder& model) {
+  DecoderConfig config = model.config();
+  config.rope.layout = "interleaved";
+  auto twin = std::make_unique<Decoder>(config, DType::f32);
+  TensorDict weights = twin->parameters();
+  for (const auto& [name, weight] : model.parameters()) {
+    const bool turned = name.find("attention.wq.") != std::string::npos ||
+                        name.find("attention.wk.") != std::string::npos;
+    copy_into(weights.at(name), turned ? paired(weight, config.head_dim) : weight);
+  }
+  return twin;
+}
+
+TEST(PublishedModels, GiveTheSameLogitsWithInterleavedRotaryPairsAndPermutedWeights) {
+  const std::filesystem::path root = oracle_folder() / "models";
+  int tried = 0;
+  for (const std::string& name : list_folder(root)) {
+    if (!std::filesystem::exists(root / name / "config.json") ||
+        model_type_of(root / name) != "llama") {
+      continue;
+    }
+    SCOPED_TRACE(name);
+    ++tried;
+    const Pretrained loaded = load_pretrained(root / name, DType::f32);
+    const TensorDict expected = SafetensorsFile(root / name / "expected.safetensors").tensors();
+    const PublishedBatch batch = batch_of(expected);
+    const auto twin = paired_twin(*loaded.model);
+    EXPECT_LE(largest_gap(twin->logits(batch.ids, batch.info), expected.at("logits")),
+              1e-5 * largest(expected.at("logits")));
+  }
+  if (tried == 0) {
+    GTEST_SKIP() << "needs a llama in " << root << ": set INGOT_ORACLES to a folder with models/";
   }
 }
 

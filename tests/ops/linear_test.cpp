@@ -6,6 +6,7 @@
 #include "ingot/autograd/record.h"
 #include "ingot/device/allocator.h"
 #include "ingot/device/flops.h"
+#include "ingot/ops/reduce.h"
 #include "ingot/tensor/copy.h"
 #include "ingot/tensor/factories.h"
 #include "tests/support/op_case.h"
@@ -226,6 +227,25 @@ TEST(Linear, AWeightUsedTwiceCollectsBothGradientsInPlace) {
       EXPECT_NEAR(grad(weight).values<double>()[o * 4 + i], expected, 1e-12);
     }
   }
+}
+
+TEST(Linear, CountsTheFlopsThatANaiveLoopPerforms) {
+  const Tensor x = random_tensor({3, 5}, 1);
+  const Tensor weight = random_tensor({4, 5}, 2);
+  int64_t performed = 0;
+  double total = 0;
+  for (size_t row = 0; row < 3; ++row) {
+    for (size_t o = 0; o < 4; ++o) {
+      for (size_t i = 0; i < 5; ++i) {
+        total += x.values<double>()[row * 5 + i] * weight.values<double>()[o * 5 + i];
+        performed += 2;  // a product and an addition
+      }
+    }
+  }
+  reset_flops();
+  const Tensor y = linear(x, weight);
+  EXPECT_EQ(counted_flops(), performed);
+  EXPECT_NEAR(sum(y).item(), total, 1e-12);
 }
 
 }  // namespace
