@@ -8,7 +8,6 @@
 // clang-format off
 #include <hwy/highway.h>
 #include "ingot/kernels/cpu/attention_lanes_backward-inl.h"
-#include "ingot/kernels/cpu/attention_matrix_backward-inl.h"
 // clang-format on
 
 #ifndef INGOT_ATTENTION_BACKWARD_PLAN
@@ -213,18 +212,13 @@ void run_backward(const AttentionSaved& saved, const ConstView& dy, const Attent
 
 void backward_tiles(const AttentionSaved& saved, const ConstView& dy, const AttentionRule& rule,
                     const AttentionGradients& out, const View& delta, const View& workspace) {
-  if (on_matrices(saved.q.dtype)) {
-    run_backward<BF16, MatrixBackwardTile>(saved, dy, rule, out, delta, workspace);
-    return;
-  }
   visit_float(saved.q.dtype, "attention", [&]<class T>() {
     run_backward<T, LanesBackwardTile<Compute<T>>>(saved, dy, rule, out, delta, workspace);
   });
 }
 
-int64_t backward_workspace(const Shape& q, const Shape& k, DType dtype) {
-  return on_matrices(dtype) ? plan_for<MatrixBackwardTile>(q, k).workspace()
-                            : plan_for<LanesBackwardTile<float>>(q, k).workspace();
+int64_t backward_workspace(const Shape& q, const Shape& k) {
+  return plan_for<LanesBackwardTile<float>>(q, k).workspace();
 }
 
 }  // namespace
@@ -237,8 +231,8 @@ namespace ingot::kernels {
 HWY_EXPORT(backward_tiles);
 HWY_EXPORT(backward_workspace);
 
-int64_t attention_backward_workspace(const Shape& q, const Shape& k, DType dtype) {
-  return HWY_DYNAMIC_DISPATCH(backward_workspace)(q, k, dtype);
+int64_t attention_backward_workspace(const Shape& q, const Shape& k) {
+  return HWY_DYNAMIC_DISPATCH(backward_workspace)(q, k);
 }
 
 void attention_backward(const Cpu&, const AttentionSaved& saved, const ConstView& dy,

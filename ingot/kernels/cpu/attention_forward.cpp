@@ -10,7 +10,6 @@
 // clang-format off
 #include <hwy/highway.h>
 #include "ingot/kernels/cpu/attention_lanes_forward-inl.h"
-#include "ingot/kernels/cpu/attention_matrix_forward-inl.h"
 // clang-format on
 
 HWY_BEFORE_NAMESPACE();
@@ -57,18 +56,13 @@ void run_tiles(const ConstView& q, const ConstView& k, const ConstView& v,
 void forward_tiles(const ConstView& q, const ConstView& k, const ConstView& v,
                    const AttentionRule& rule, const View& y, const View& lse,
                    const View& workspace) {
-  if (on_matrices(q.dtype)) {
-    run_tiles<BF16, MatrixForwardTile>(q, k, v, rule, y, lse, workspace);
-    return;
-  }
   visit_float(q.dtype, "attention", [&]<class T>() {
     run_tiles<T, LanesForwardTile<Compute<T>>>(q, k, v, rule, y, lse, workspace);
   });
 }
 
-int64_t forward_workspace(int64_t width, DType dtype) {
-  return workers() * (on_matrices(dtype) ? MatrixForwardTile::workspace(width)
-                                         : LanesForwardTile<float>::workspace(width));
+int64_t forward_workspace(int64_t width) {
+  return workers() * LanesForwardTile<float>::workspace(width);
 }
 
 }  // namespace
@@ -81,11 +75,11 @@ namespace ingot::kernels {
 HWY_EXPORT(forward_tiles);
 HWY_EXPORT(forward_workspace);
 
-int64_t attention_workspace(const Shape& q, const Shape& k, DType dtype) {
+int64_t attention_workspace(const Shape& q, const Shape& k) {
   if (q[1] <= decode_queries) {
     return attention_decode_workspace(q, k);
   }
-  return HWY_DYNAMIC_DISPATCH(forward_workspace)(q[3], dtype);
+  return HWY_DYNAMIC_DISPATCH(forward_workspace)(q[3]);
 }
 
 void attention(const Cpu&, const ConstView& q, const ConstView& k, const ConstView& v,
