@@ -69,6 +69,7 @@ struct Measured {
 // Runs `work` once to warm up, once recorded, then at least `runs` times and for half a second.
 Measured measure(int64_t runs, const std::function<void()>& work);
 
+double seconds_of(const std::function<void()>& work);  // of one run
 double median(std::vector<double> values);
 
 // A line of a table: name, time, GFLOP/s or GB/s, share of the limit.

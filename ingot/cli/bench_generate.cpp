@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <iostream>
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "ingot/autograd/grad_mode.h"
@@ -12,12 +13,6 @@
 
 namespace ingot {
 namespace {
-
-double seconds_of(const std::function<void()>& work) {
-  const auto start = std::chrono::steady_clock::now();
-  work();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
 
 // Bytes that one step must read: every weight that it multiplies by, and the cache's keys and
 // values at the middle of the text.
@@ -39,14 +34,15 @@ double bytes_of_step(const Decoder& model, const TensorDict& parameters,
 
 void bench_generate(const GenerateBench& arguments) {
   const Recipe recipe = read_recipe(arguments.recipe, arguments.assignments);
-  check(arguments.prompt + arguments.tokens < recipe.model.context, ErrorKind::config,
-        "bench generate: --prompt ", arguments.prompt, " and --tokens ", arguments.tokens,
-        " do not fit in model.context = ", recipe.model.context);
+  const int64_t context = recipe.model.context;
+  check(arguments.tokens < context && arguments.prompt < context - arguments.tokens,
+        ErrorKind::config, "bench generate: --prompt ", arguments.prompt, " and --tokens ",
+        arguments.tokens, " do not fit in model.context = ", context);
   Session session(recipe, cpu_device);
   const NoGrad quiet;
   const std::vector<Tokens> prompts(static_cast<size_t>(arguments.batch),
-                                    Tokens(static_cast<size_t>(arguments.prompt), 65));
-  const Tokens next(static_cast<size_t>(arguments.batch), 66);
+                                    Tokens(static_cast<size_t>(arguments.prompt), 0));
+  const Tokens next(static_cast<size_t>(arguments.batch), 0);
   std::unique_ptr<Decoding> decoding;
   const auto read = [&] {
     decoding = std::make_unique<Decoding>(session.model(), prompts, arguments.tokens + 1);

@@ -20,6 +20,12 @@ Limits measured_limits(DType dtype) {
   return {measured_peak_flops(dtype), measured_bandwidth().update};
 }
 
+double seconds_of(const std::function<void()>& work) {
+  const auto start = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
 double median(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
@@ -27,10 +33,6 @@ double median(std::vector<double> values) {
 }
 
 Measured measure(int64_t runs, const std::function<void()>& work) {
-  using Clock = std::chrono::steady_clock;
-  const auto since = [](Clock::time_point start) {
-    return std::chrono::duration<double>(Clock::now() - start).count();
-  };
   work();
   Measured out;
   {
@@ -42,11 +44,10 @@ Measured measure(int64_t runs, const std::function<void()>& work) {
     }
   }
   std::vector<double> seconds;
-  const Clock::time_point start = Clock::now();
-  while (static_cast<int64_t>(seconds.size()) < runs || since(start) < 0.5) {
-    const Clock::time_point before = Clock::now();
-    work();
-    seconds.push_back(since(before));
+  double total = 0;
+  while (static_cast<int64_t>(seconds.size()) < runs || total < 0.5) {
+    seconds.push_back(seconds_of(work));
+    total += seconds.back();
   }
   out.seconds = median(std::move(seconds));
   return out;

@@ -169,6 +169,9 @@ void print_text(Session& session, const StepResult& bench, const Limits& limits)
 
 void bench_step(const StepBench& arguments) {
   const Recipe recipe = read_recipe(arguments.recipe, arguments.assignments);
+  if (!arguments.trace.empty()) {
+    write_file(arguments.trace, "");  // a wrong path shows now, not when the steps are done
+  }
   Session session(recipe, cpu_device);
   const StepResult bench = run_steps(session, arguments.steps);
   const Limits limits = measured_limits(session.dtype());

@@ -56,6 +56,13 @@ TEST_F(Bench, AStepsKernelsMakeUpItsTimeAndItsArithmetic) {
   }
 }
 
+TEST_F(Bench, ATraceThatCannotBeWrittenIsRefusedBeforeTheSteps) {
+  const Outcome outcome =
+      work.run({"bench", "step", "tiny.toml", "--steps", "1000000000", "--trace", "none/t.json"});
+  EXPECT_EQ(outcome.code, 3);
+  EXPECT_THAT(outcome.err, HasSubstr("none/t.json"));
+}
+
 TEST_F(Bench, AStepInItsSteadyStateAsksTheSystemForNoMemory) {
   EXPECT_EQ(json({"step", "tiny.toml", "--steps", "2"})["system_calls"], 0);
 }
@@ -88,6 +95,11 @@ TEST_F(Bench, GenerationReadsEveryWeightOncePerStep) {
   const Outcome longer = work.run({"bench", "generate", "tiny.toml", "--prompt", "100000"});
   EXPECT_EQ(longer.code, 2);
   EXPECT_THAT(longer.err, AllOf(HasSubstr("--prompt 100000"), HasSubstr("model.context")));
+  // As long as a number can be: the sum with --tokens would not fit.
+  const Outcome longest =
+      work.run({"bench", "generate", "tiny.toml", "--prompt", "9223372036854775807"});
+  EXPECT_EQ(longest.code, 2);
+  EXPECT_THAT(longest.err, HasSubstr("model.context"));
 }
 
 }  // namespace
