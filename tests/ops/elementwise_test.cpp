@@ -149,22 +149,6 @@ Shape shrunk(Shape shape, const Philox& random, uint64_t& at) {
   return shape;
 }
 
-// Values in f32, laid out densely, transposed, or with gaps.
-Tensor random_layout(const Shape& shape, uint64_t seed, uint32_t kind) {
-  const auto values = [&](const Shape& s) { return uniform(s, 0.5, 2, {seed, 1, 0}, DType::f32); };
-  if (shape.rank() >= 2 && kind == 1) {
-    Shape swapped = shape;
-    std::swap(swapped[0], swapped[shape.rank() - 1]);
-    return transposed(values(swapped), 0, -1);
-  }
-  if (shape.rank() >= 1 && kind == 2) {
-    Shape wider = shape;
-    wider[shape.rank() - 1] = 2 * shape.size(-1) + 1;
-    return sliced(values(wider), -1, 1, wider.size(-1), 2);
-  }
-  return values(shape);
-}
-
 TEST(Arithmetic, AgreesWithADoubleLoopOnRandomShapesAndLayouts) {
   const Philox random({2026, 0, 0});
   uint64_t at = 0;

@@ -40,18 +40,7 @@ class RandomShapes {
   // Values in [0.5, 2) that lie densely, transposed or with gaps.
   Tensor tensor(const Shape& shape) {
     const uint32_t kind = random_.word(at_++) % 3;
-    const auto values = [&](const Shape& s) { return uniform(s, 0.5, 2, {at_, 1, 0}, DType::f32); };
-    if (shape.rank() >= 2 && kind == 1) {
-      Shape swapped = shape;
-      std::swap(swapped[0], swapped[shape.rank() - 1]);
-      return transposed(values(swapped), 0, -1);
-    }
-    if (shape.rank() >= 1 && kind == 2) {
-      Shape wider = shape;
-      wider[shape.rank() - 1] = 2 * shape.size(-1) + 1;
-      return sliced(values(wider), -1, 1, wider.size(-1), 2);
-    }
-    return values(shape);
+    return random_layout(shape, at_, kind);
   }
 
  private:

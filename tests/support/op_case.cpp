@@ -188,6 +188,21 @@ bool same_bits(const Tensor& a, const Tensor& b) {
          std::memcmp(da.view().data, db.view().data, static_cast<size_t>(da.bytes())) == 0;
 }
 
+Tensor random_layout(const Shape& shape, uint64_t seed, uint32_t kind) {
+  const auto values = [&](const Shape& s) { return uniform(s, 0.5, 2, {seed, 1, 0}, DType::f32); };
+  if (shape.rank() >= 2 && kind == 1) {
+    Shape swapped = shape;
+    std::swap(swapped[0], swapped[shape.rank() - 1]);
+    return transposed(values(swapped), 0, -1);
+  }
+  if (shape.rank() >= 1 && kind == 2) {
+    Shape wider = shape;
+    wider[shape.rank() - 1] = 2 * shape.size(-1) + 1;
+    return sliced(values(wider), -1, 1, wider.size(-1), 2);
+  }
+  return values(shape);
+}
+
 Tensor random_tensor(const Shape& shape, uint64_t seed, double deviation) {
   return normal(shape, 0, deviation, {seed, 0, 0}, DType::f64);
 }

@@ -60,6 +60,8 @@ double difference(const Tensor& a, const Tensor& b);
 bool same_bits(const Tensor& a, const Tensor& b);
 // Normal values in f64 from a seed.
 Tensor random_tensor(const Shape& shape, uint64_t seed, double deviation = 1);
+// Values in [0.5, 2) in f32, laid out densely (kind 0), transposed (1) or with gaps (2).
+Tensor random_layout(const Shape& shape, uint64_t seed, uint32_t kind);
 // Expects that `call` throws an Error whose message contains `text`.
 void expect_error(const std::function<void()>& call, const std::string& text);
 
