@@ -127,8 +127,11 @@ Measured run(const OpBench& op, DType dtype, int64_t& peak_bytes) {
     Tensor x = normal(op.inputs[i], 0, 1, {i + 1, 0, site_named("bench")}, dtype);
     inputs.push_back(require_grad(x));
   }
-  const Tensor y = op.call(inputs);
-  const Tensor dy = full(y.shape(), 1, y.dtype());
+  Tensor dy;
+  {
+    const Tensor y = op.call(inputs);  // its history must not stay
+    dy = full(y.shape(), 1, y.dtype());
+  }
   allocator(cpu_device).reset_peak();
   const int64_t live = allocator(cpu_device).stats().live_total;
   const Measured measured = measure(5, [&] { gradients({op.call(inputs)}, inputs, {dy}); });

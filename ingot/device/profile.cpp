@@ -46,8 +46,6 @@ Recording::~Recording() { recording = nullptr; }
 
 double Recording::seconds() const { return since(start_); }
 
-Recording* Recording::current() { return recording; }
-
 KernelTimer::KernelTimer(const std::source_location& caller)
     : recording_(recording), caller_(caller) {
   if (recording_ != nullptr) {

@@ -29,8 +29,6 @@ class Recording {
   const std::vector<KernelCall>& calls() const { return calls_; }
   double seconds() const;  // since it began
 
-  static Recording* current();
-
  private:
   friend class KernelTimer;
   friend void count_bytes(int64_t bytes);

@@ -42,14 +42,6 @@ struct SgdNumbers {
 void sgd(const Cpu& on, const SgdNumbers& numbers, const ConstView& g, const View& p, const View& b,
          const View& rounded);
 
-// Reductions of dense x, any floating-point dtype, in a fixed order: blocks of a fixed size, whose
-// results are added in sequence. The value does not depend on the number of threads.
-
-// total = Σ x², in f64. Not finite if any x is not.
-void sum_of_squares(const Cpu& on, const ConstView& x, double& total);
-// most = max |x|; NaN if any x is.
-void largest_magnitude(const Cpu& on, const ConstView& x, double& most);
-
 // In place, x dense and floating-point:  x ← factor·x  and  x ← min(max(x, −limit), limit), where
 // NaN stays.
 void scale_in_place(const Cpu& on, double factor, const View& x);

@@ -27,7 +27,4 @@ void cumsum(const Cpu& on, const ConstView& x, const View& y);
 enum class Extreme : bool { least, most };
 void extreme(const Cpu& on, Extreme which, const ConstView& x, const View& indices);
 
-// √Σ x², over everything, summed in f64; x dense, y one f32 or f64.
-void norm(const Cpu& on, const ConstView& x, const View& y);
-
 }  // namespace ingot::kernels

@@ -4,6 +4,7 @@
 
 #include "ingot/autograd/record.h"
 #include "ingot/device/on_device.h"
+#include "ingot/kernels/magnitude.h"
 #include "ingot/kernels/reduce.h"
 #include "ingot/ops/elementwise.h"
 #include "ingot/ops/index.h"

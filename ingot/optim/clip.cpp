@@ -5,6 +5,7 @@
 
 #include "ingot/autograd/record.h"
 #include "ingot/device/on_device.h"
+#include "ingot/kernels/magnitude.h"
 #include "ingot/kernels/optim.h"
 #include "ingot/tensor/copy.h"
 

@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "ingot/device/on_device.h"
+#include "ingot/kernels/magnitude.h"
 #include "ingot/kernels/matmul.h"
 #include "ingot/kernels/optim.h"
 #include "ingot/tensor/factories.h"

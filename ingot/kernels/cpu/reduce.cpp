@@ -316,50 +316,6 @@ void logsumexp_floats(const ConstView& x, const View& y) {
   });
 }
 
-// Σ x² in f64.
-template <class T>
-double chunk_squares(const T* x, int64_t n) {
-  const hn::ScalableTag<double> wide;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(wide));
-  auto total = hn::Zero(wide);
-  int64_t i = 0;
-  for (; i + lanes <= n; i += lanes) {
-    if constexpr (std::is_same_v<T, double>) {
-      const auto v = load(wide, x + i);
-      total = hn::MulAdd(v, v, total);
-    } else {
-      const hn::Rebind<float, hn::ScalableTag<double>> narrow;
-      const auto v = hn::PromoteTo(wide, load(narrow, x + i));
-      total = hn::MulAdd(v, v, total);
-    }
-  }
-  double sum = hn::GetLane(hn::SumOfLanes(wide, total));
-  for (; i < n; ++i) {
-    const auto v = static_cast<double>(x[i]);
-    sum += v * v;
-  }
-  return sum;
-}
-
-double sum_of_squares(const ConstView& x) {
-  double total = 0;
-  visit_float(x.dtype, "norm", [&]<class T>() {
-    const int64_t n = x.elements();
-    const int64_t chunks = (n + row_chunk - 1) / row_chunk;
-    std::vector<double> sums(static_cast<size_t>(chunks));
-    parallel_for(chunks, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t c = begin; c < end; ++c) {
-        const int64_t i = c * row_chunk;
-        sums[static_cast<size_t>(c)] = chunk_squares(x.as<T>() + i, std::min(row_chunk, n - i));
-      }
-    });
-    for (const double sum : sums) {
-      total += sum;
-    }
-  });
-  return total;
-}
-
 }  // namespace
 }  // namespace ingot::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -370,7 +326,6 @@ namespace ingot::kernels {
 HWY_EXPORT(sum_floats);
 HWY_EXPORT(squared_deviation_floats);
 HWY_EXPORT(logsumexp_floats);
-HWY_EXPORT(sum_of_squares);
 
 void sum(const Cpu&, const ConstView& x, double scale, const View& y) {
   HWY_DYNAMIC_DISPATCH(sum_floats)(x, scale, y);
@@ -382,15 +337,6 @@ void squared_deviation(const Cpu&, const ConstView& x, double scale, const View&
 
 void logsumexp(const Cpu&, const ConstView& x, const View& y) {
   HWY_DYNAMIC_DISPATCH(logsumexp_floats)(x, y);
-}
-
-void norm(const Cpu&, const ConstView& x, const View& y) {
-  const double length = std::sqrt(HWY_DYNAMIC_DISPATCH(sum_of_squares)(x));
-  if (y.dtype == DType::f64) {
-    *y.as<double>() = length;
-  } else {
-    *y.as<float>() = static_cast<float>(length);
-  }
 }
 
 }  // namespace ingot::kernels
