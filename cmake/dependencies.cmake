@@ -5,6 +5,7 @@ find_package(fmt REQUIRED)
 find_package(spdlog REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
+find_package(ICU REQUIRED COMPONENTS i18n uc data)
 find_package(dnnl REQUIRED)  # oneDNN, version 2 or 3
 
 # An imported library without a CMake package of its own.
@@ -18,6 +19,7 @@ endfunction()
 ingot_import(ingot_highway PKG libhwy)
 ingot_import(ingot_tomlplusplus PKG tomlplusplus)
 ingot_import(ingot_xxhash PKG libxxhash)
+ingot_import(ingot_pcre2 PKG libpcre2-8)
 
 add_library(ingot_onednn INTERFACE)
 target_link_libraries(ingot_onednn INTERFACE DNNL::dnnl)

@@ -23,6 +23,8 @@ nlohmann-json3-dev   # JSON
 libfmt-dev           # text formatting
 libspdlog-dev        # logging
 libxxhash-dev        # hashes of tensors in checkpoints
+libpcre2-dev         # pre-tokenizer patterns
+libicu-dev           # Unicode
 libgtest-dev         # tests
 libgmock-dev         # tests: matchers
 librapidcheck-dev    # tests: properties over random inputs
