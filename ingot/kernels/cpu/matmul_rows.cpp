@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "ingot/kernels/cpu/parallel.h"
+#include "ingot/kernels/cpu/parallel_chunks.h"
 #include "ingot/kernels/cpu/product.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -83,40 +83,57 @@ void columns(const Product& p, int64_t index, int64_t n) {
   }
 }
 
+// Columns [begin, end) of all products laid end to end, each as often as its batch.
 template <int M, class T, class Out>
-void all_columns(const Product& p) {
-  constexpr double flops_per_part = 100e3;
-  const double per_column = 2.0 * M * static_cast<double>(p.inner);
-  const auto grain = static_cast<int64_t>(std::clamp(flops_per_part / per_column, 4.0, 1e9)) /
-                     side_by_side * side_by_side;
-  for (int64_t index = 0; index < p.batch; ++index) {
-    parallel_for(p.columns, grain, [&](int64_t begin, int64_t end) {
-      int64_t n = begin;
-      for (; n + side_by_side <= end; n += side_by_side) {
+void some_columns(std::span<const Product> products, int64_t begin, int64_t end) {
+  int64_t first = 0;  // of the product, among all columns
+  for (const Product& p : products) {
+    for (int64_t index = 0; index < p.batch; ++index, first += p.columns) {
+      int64_t n = std::max<int64_t>(begin - first, 0);
+      const int64_t last = std::min(end - first, p.columns);
+      for (; n + side_by_side <= last; n += side_by_side) {
         columns<M, side_by_side, T, Out>(p, index, n);
       }
-      for (; n < end; ++n) {
+      for (; n < last; ++n) {
         columns<M, 1, T, Out>(p, index, n);
       }
-    });
+    }
   }
+}
+
+template <int M, class T, class Out>
+void all_columns(std::span<const Product> products) {
+  constexpr double weights_per_chunk = 32e3;
+  double weights = 0;
+  int64_t count = 0;
+  for (const Product& p : products) {
+    weights += static_cast<double>(p.batch * p.columns * p.inner);
+    count += p.batch * p.columns;
+  }
+  const double per_column = weights / static_cast<double>(count);
+  const auto grain = static_cast<int64_t>(std::clamp(weights_per_chunk / per_column, 4.0, 1e9)) /
+                     side_by_side * side_by_side;
+  parallel_chunks(count, grain, [&](int64_t begin, int64_t end) {
+    some_columns<M, T, Out>(products, begin, end);
+  });
 }
 
 template <class T, class Out>
-void all_rows(const Product& p) {
+void all_rows(std::span<const Product> products) {
   static_assert(few_rows == 4);
-  switch (p.rows) {
-    case 1: return all_columns<1, T, Out>(p);
-    case 2: return all_columns<2, T, Out>(p);
-    case 3: return all_columns<3, T, Out>(p);
-    default: return all_columns<4, T, Out>(p);
+  switch (products.front().rows) {
+    case 1: return all_columns<1, T, Out>(products);
+    case 2: return all_columns<2, T, Out>(products);
+    case 3: return all_columns<3, T, Out>(products);
+    default: return all_columns<4, T, Out>(products);
   }
 }
 
-void MatmulFewRows(const Product& p) {
-  visit_float(p.in, "matmul", [&]<class T>() {
+void MatmulFewRows(std::span<const Product> products) {
+  const Product& any = products.front();
+  visit_float(any.in, "matmul", [&]<class T>() {
     if constexpr (!std::is_same_v<T, double>) {
-      p.out == p.in ? all_rows<T, T>(p) : all_rows<T, float>(p);
+      any.out == any.in ? all_rows<T, T>(products) : all_rows<T, float>(products);
     }
   });
 }
@@ -130,7 +147,9 @@ namespace ingot::kernels {
 
 HWY_EXPORT(MatmulFewRows);
 
-void matmul_few_rows(const Product& p) { HWY_DYNAMIC_DISPATCH(MatmulFewRows)(p); }
+void matmul_few_rows(std::span<const Product> products) {
+  HWY_DYNAMIC_DISPATCH(MatmulFewRows)(products);
+}
 
 }  // namespace ingot::kernels
 #endif
