@@ -50,12 +50,24 @@ void bench_generate(const GenerateBench& arguments) {
   read();
   const double prompt_seconds = seconds_of(read);
   decoding->feed(next);
+  const int64_t recorded = (arguments.tokens - 1) / 4;  // steps at the end, for the table
   std::vector<double> seconds;
-  for (int64_t i = 1; i < arguments.tokens; ++i) {
+  for (int64_t i = 1 + recorded; i < arguments.tokens; ++i) {
     seconds.push_back(seconds_of([&] { decoding->feed(next); }));
+  }
+  double recorded_seconds = 0;
+  std::vector<KernelCall> calls;
+  {
+    const Recording recording;
+    for (int64_t i = 0; i < recorded; ++i) {
+      recorded_seconds += seconds_of([&] { decoding->feed(next); });
+    }
+    calls = recording.calls();
   }
   const double step = median(seconds);
   const double bandwidth = measured_bandwidth().read;
+  const Limits limits{measured_limits(session.dtype()).flops, bandwidth};
+  const auto kernels = totals(calls, limits);
   const double bytes = bytes_of_step(session.model(), session.optimizer().parameters(), arguments);
   const auto rows = static_cast<double>(arguments.batch);
   const double prompt_rate = rows * static_cast<double>(arguments.prompt) / prompt_seconds;
@@ -67,7 +79,10 @@ void bench_generate(const GenerateBench& arguments) {
                                         {"bytes_per_token", bytes / rows},
                                         {"bytes_per_second", bytes / step},
                                         {"memory_bytes_per_second", bandwidth},
-                                        {"share", bytes / step / bandwidth}};
+                                        {"share", bytes / step / bandwidth},
+                                        {"recorded_steps", recorded},
+                                        {"recorded_seconds", recorded_seconds},
+                                        {"kernels", kernels_json(kernels)}};
     std::cout << out.dump() << '\n';
     return;
   }
@@ -77,6 +92,10 @@ void bench_generate(const GenerateBench& arguments) {
   fmt::print(
       "{:.1f} GB/s of weights and cache, {:.0f}% of the {:.1f} GB/s that memory is read at\n",
       1e-9 * bytes / step, 100 * bytes / step / bandwidth, 1e-9 * bandwidth);
+  if (recorded > 0) {
+    fmt::print("\nin {} of the steps:", recorded);
+    print_kernels(kernels, recorded_seconds);
+  }
 }
 
 }  // namespace ingot
