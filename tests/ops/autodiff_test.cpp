@@ -19,6 +19,7 @@
 #include "ingot/ops/embedding.h"
 #include "ingot/ops/glu.h"
 #include "ingot/ops/index.h"
+#include "ingot/ops/int8_linear.h"
 #include "ingot/ops/linear.h"
 #include "ingot/ops/losses.h"
 #include "ingot/ops/matmul.h"
@@ -189,6 +190,9 @@ Table reductions_and_products() {
                             return linears(in[0], {in[1], in[2]}, {});
                           },
                           {x, random_tensor({2, 4}, 2), random_tensor({3, 4}, 3)})},
+          {"int8_linear", by([codes = int8_weight(random_tensor({2, 4}, 4))](
+                                 const TensorList& in) { return int8_linear(in[0], codes, in[1]); },
+                             {x, random_tensor({2}, 3)})},
           {"conv1d",
            by([](const TensorList& in) { return conv1d(in[0], in[1], in[2]); },
               {random_tensor({2, 2, 5}, 1), random_tensor({3, 2, 3}, 2), random_tensor({3}, 3)})},
@@ -253,8 +257,10 @@ Table every_op() {
 
 // Those that have no gradient: their results are integers, masks or constants.
 const std::set<std::string> without_gradient = {
-    "argmax", "sort",       "topk",    "one_hot",       "equal",       "not_equal",
-    "less",   "less_equal", "greater", "greater_equal", "rope_tables", "linear_log_probability"};
+    "argmax",      "sort",          "topk",        "one_hot",
+    "equal",       "not_equal",     "less",        "less_equal",
+    "greater",     "greater_equal", "rope_tables", "linear_log_probability",
+    "dense_weight"};
 
 // The functions that the headers of ingot/ops declare; `unary` is what elementwise ones are made
 // of.

@@ -62,46 +62,68 @@ float element(const void* data, DType dtype, int64_t i) {
                      [&]<class T>() { return static_cast<float>(static_cast<const T*>(data)[i]); });
 }
 
-// Columns [n, n + W) of one product of the batch.
+// Rows [row, row + M) and columns [n, n + W) of one product of the batch.
 template <int M, int W, class T, class Out>
-void columns(const Product& p, int64_t index, int64_t n) {
+void block(const Product& p, int64_t index, int64_t row, int64_t n) {
   const T* a[M];
   const T* b[W];
   float sums[M * W];
   for (int m = 0; m < M; ++m) {
-    a[m] = static_cast<const T*>(p.a) + index * p.a_steps.batch + m * p.a_steps.row;
+    a[m] = static_cast<const T*>(p.a) + index * p.a_steps.batch + (row + m) * p.a_steps.row;
   }
   for (int w = 0; w < W; ++w) {
     b[w] = static_cast<const T*>(p.b) + index * p.b_steps.batch + (n + w) * p.b_steps.column;
   }
   dots<M, W>(a, b, p.inner, 2 * side_by_side * p.b_steps.column, sums);
   for (int m = 0; m < M; ++m) {
-    Out* y = static_cast<Out*>(p.y) + index * p.y_steps.batch + m * p.y_steps.row + n;
+    Out* y = static_cast<Out*>(p.y) + index * p.y_steps.batch + (row + m) * p.y_steps.row + n;
     for (int w = 0; w < W; ++w) {
       put(y + w, sums[m * W + w] + element(p.bias, p.bias_type, n + w), p.accumulate);
     }
   }
 }
 
-// Columns [begin, end) of all products laid end to end, each as often as its batch.
+// Rows [row, row + M) and columns [n, end).
 template <int M, class T, class Out>
+void band(const Product& p, int64_t index, int64_t row, int64_t n, int64_t end) {
+  for (; n + side_by_side <= end; n += side_by_side) {
+    block<M, side_by_side, T, Out>(p, index, row, n);
+  }
+  for (; n < end; ++n) {
+    block<M, 1, T, Out>(p, index, row, n);
+  }
+}
+
+// All rows: four at a time, the later ones with the weights in the cache. A sum does not depend on
+// how many rows there are: texts decoded together get the bits of each alone.
+template <class T, class Out>
+void bands(const Product& p, int64_t index, int64_t n, int64_t end) {
+  for (int64_t row = 0; row < p.rows; row += 4) {
+    switch (std::min<int64_t>(p.rows - row, 4)) {
+      case 1: band<1, T, Out>(p, index, row, n, end); break;
+      case 2: band<2, T, Out>(p, index, row, n, end); break;
+      case 3: band<3, T, Out>(p, index, row, n, end); break;
+      default: band<4, T, Out>(p, index, row, n, end);
+    }
+  }
+}
+
+// Columns [begin, end) of all products laid end to end, each as often as its batch.
+template <class T, class Out>
 void some_columns(std::span<const Product> products, int64_t begin, int64_t end) {
   int64_t first = 0;  // of the product, among all columns
   for (const Product& p : products) {
     for (int64_t index = 0; index < p.batch; ++index, first += p.columns) {
-      int64_t n = std::max<int64_t>(begin - first, 0);
+      const int64_t n = std::max<int64_t>(begin - first, 0);
       const int64_t last = std::min(end - first, p.columns);
-      for (; n + side_by_side <= last; n += side_by_side) {
-        columns<M, side_by_side, T, Out>(p, index, n);
-      }
-      for (; n < last; ++n) {
-        columns<M, 1, T, Out>(p, index, n);
+      if (n < last) {
+        bands<T, Out>(p, index, n, last);
       }
     }
   }
 }
 
-template <int M, class T, class Out>
+template <class T, class Out>
 void all_columns(std::span<const Product> products) {
   constexpr double weights_per_chunk = 32e3;
   double weights = 0;
@@ -113,27 +135,15 @@ void all_columns(std::span<const Product> products) {
   const double per_column = weights / static_cast<double>(count);
   const auto grain = static_cast<int64_t>(std::clamp(weights_per_chunk / per_column, 4.0, 1e9)) /
                      side_by_side * side_by_side;
-  parallel_chunks(count, grain, [&](int64_t begin, int64_t end) {
-    some_columns<M, T, Out>(products, begin, end);
-  });
-}
-
-template <class T, class Out>
-void all_rows(std::span<const Product> products) {
-  static_assert(few_rows == 4);
-  switch (products.front().rows) {
-    case 1: return all_columns<1, T, Out>(products);
-    case 2: return all_columns<2, T, Out>(products);
-    case 3: return all_columns<3, T, Out>(products);
-    default: return all_columns<4, T, Out>(products);
-  }
+  parallel_chunks(count, grain,
+                  [&](int64_t begin, int64_t end) { some_columns<T, Out>(products, begin, end); });
 }
 
 void MatmulFewRows(std::span<const Product> products) {
   const Product& any = products.front();
   visit_float(any.in, "matmul", [&]<class T>() {
     if constexpr (!std::is_same_v<T, double>) {
-      any.out == any.in ? all_rows<T, T>(products) : all_rows<T, float>(products);
+      any.out == any.in ? all_columns<T, T>(products) : all_columns<T, float>(products);
     }
   });
 }
