@@ -46,6 +46,7 @@ struct GenerateBench {
   int64_t batch = 1;
   int64_t prompt = 128;
   int64_t tokens = 64;
+  bool int8 = false;
   bool json = false;
 };
 void bench_generate(const GenerateBench& arguments);

@@ -119,7 +119,7 @@ nn::Context Decoder::context_of(const Tensor& places, int64_t length, const Batc
 const Tensor& Decoder::output_weight() const { return head ? head->weight : embedding.weight; }
 
 Tensor Decoder::logits_of(const Tensor& hidden) const {
-  const Tensor y = linear(hidden, output_weight());
+  const Tensor y = head ? (*head)(hidden) : linear(hidden, embedding.weight);
   const double cap = config_.logit_softcap;
   return cap > 0 ? tanh(y / cap) * cap : y;
 }
@@ -132,6 +132,14 @@ nn::KvCache Decoder::make_cache(int64_t batch, int64_t capacity) const {
   return {{config_.layers, batch, capacity, config_.kv_heads, config_.head_dim},
           dtype(),
           embedding.weight.device()};
+}
+
+void Decoder::to_int8() {
+  if (!head) {
+    head.emplace(0, 0, nn::Bias::no, dtype(), cpu_device);
+    head->weight = embedding.weight;
+  }
+  nn::to_int8(*this);
 }
 
 void Decoder::visit(nn::Visitor& v) {

@@ -41,6 +41,10 @@ class Decoder : public nn::Module {
 
   nn::KvCache make_cache(int64_t batch, int64_t capacity) const;
 
+  // Keeps the weights of all linear maps, the output map among them, in 8 bits from here on: for
+  // generating, no longer for training or saving.
+  void to_int8();
+
   // What dropout draws from: the trainer moves it on; off until `training` is set.
   const std::shared_ptr<Randomness>& randomness() const { return randomness_; }
 
@@ -51,7 +55,7 @@ class Decoder : public nn::Module {
   nn::Dropout dropout;
   std::vector<std::unique_ptr<nn::TransformerBlock>> layers;
   nn::Norm norm;
-  std::optional<nn::Linear> head;  // untied only
+  std::optional<nn::Linear> head;  // untied only, or in 8 bits
 
  private:
   Tensor run(const Tensor& ids, nn::KvCache* cache, const BatchInfo& info) const;
