@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ingot/autograd/record.h"
 #include "ingot/nn/positions.h"
 #include "ingot/ops/elementwise.h"
 #include "ingot/ops/linear.h"
@@ -63,13 +64,24 @@ Tensor Decoder::hidden(const Tensor& ids, const BatchInfo& info) const {
   return run(ids, nullptr, info);
 }
 
+Tensor Decoder::hidden(const Tensor& ids, const BatchInfo& info,
+                       std::vector<nn::Routed>& routed) const {
+  TensorList aside;
+  Tensor y = run(ids, nullptr, info, &aside);
+  for (size_t i = 0; i + 1 < aside.size(); i += 2) {
+    routed.push_back({aside[i], detach(aside[i + 1]), {}});
+  }
+  return y;
+}
+
 Tensor Decoder::hidden(const Tensor& ids, nn::KvCache& cache, const BatchInfo& info) const {
   Tensor y = run(ids, &cache, info);
   cache.advance(ids.size(1));
   return y;
 }
 
-Tensor Decoder::run(const Tensor& ids, nn::KvCache* cache, const BatchInfo& info) const {
+Tensor Decoder::run(const Tensor& ids, nn::KvCache* cache, const BatchInfo& info,
+                    TensorList* aside) const {
   check(ids.rank() == 2, ErrorKind::shape, "decoder: takes ids of shape [B, T]: got ", ids.shape());
   const int64_t length = length_of(ids, cache, info);
   check(!positions || length <= config_.context, ErrorKind::argument,
@@ -79,6 +91,7 @@ Tensor Decoder::run(const Tensor& ids, nn::KvCache* cache, const BatchInfo& info
       info.positions.defined() ? info.positions : usual_positions(ids.size(1), cache, ids.device());
   nn::Context context = context_of(places, length, info);
   context.cache = cache;
+  context.aside = aside;
   context.randomness.training = context.randomness.training && cache == nullptr;
   Tensor x = dropout(embedded(ids, places), context.randomness);  // [B, T, D]
   for (const auto& layer : layers) {
@@ -105,7 +118,7 @@ nn::Context Decoder::context_of(const Tensor& places, int64_t length, const Batc
   nn::Context context;
   if (*config_.positions == "rope") {
     context.rope = nn::rotary_tables(config_.rope, places,
-                                     nn::rotated_features(config_.rope, config_.head_dim),
+                                     nn::rotated_features(config_.rope, rotary_width(config_)),
                                      config_.context, length, accumulator(dtype()));
   } else if (*config_.positions == "alibi") {
     context.alibi_slopes = nn::alibi_slopes(config_.heads, places.device());
@@ -129,9 +142,13 @@ Tensor Decoder::logits(const Tensor& ids, const BatchInfo& info) const {
 }
 
 nn::KvCache Decoder::make_cache(int64_t batch, int64_t capacity) const {
-  return {{config_.layers, batch, capacity, config_.kv_heads, config_.head_dim},
-          dtype(),
-          embedding.weight.device()};
+  nn::KvCacheShape shape{config_.layers, batch, capacity, config_.kv_heads, config_.head_dim};
+  if (const LatentConfig& latent = config_.latent; latent.kv_rank > 0) {
+    shape.kv_heads = 1;
+    shape.head_dim = latent.kv_rank + latent.rope_dim;
+    shape.value_dim = 0;
+  }
+  return {shape, dtype(), embedding.weight.device()};
 }
 
 void Decoder::to_int8() {

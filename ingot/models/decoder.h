@@ -32,6 +32,8 @@ class Decoder : public nn::Module {
   // output_weight() and config().logit_softcap. Throws Error(argument) for a sequence longer than
   // the positions a model with learned ones has.
   Tensor hidden(const Tensor& ids, const BatchInfo& info = {}) const;
+  // The same, with what each layer's router decided (without the weights), in order of layers.
+  Tensor hidden(const Tensor& ids, const BatchInfo& info, std::vector<nn::Routed>& routed) const;
   // The same for tokens that follow those in `cache`, which then holds them too. Under NoGrad.
   Tensor hidden(const Tensor& ids, nn::KvCache& cache, const BatchInfo& info = {}) const;
   // The logits of hidden states: [..., D] → [..., V].
@@ -58,7 +60,8 @@ class Decoder : public nn::Module {
   std::optional<nn::Linear> head;  // untied only, or in 8 bits
 
  private:
-  Tensor run(const Tensor& ids, nn::KvCache* cache, const BatchInfo& info) const;
+  Tensor run(const Tensor& ids, nn::KvCache* cache, const BatchInfo& info,
+             TensorList* aside = nullptr) const;
   Tensor embedded(const Tensor& ids, const Tensor& places) const;
   nn::Context context_of(const Tensor& places, int64_t length, const BatchInfo& info) const;
 

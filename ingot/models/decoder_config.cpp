@@ -39,12 +39,32 @@ void check_consistent(const DecoderConfig& c) {
         c.kv_heads);
   check(*c.positions != "sinusoidal" || c.width % 2 == 0, ErrorKind::config,
         "model: sinusoidal positions need an even width: width is ", c.width);
-  check(*c.positions != "rope" || nn::rotated_features(c.rope, c.head_dim) > 0, ErrorKind::config,
-        "model: rope turns no feature: head_dim is ", c.head_dim, ", rope.fraction is ",
-        c.rope.fraction);
+  check(*c.positions != "rope" || nn::rotated_features(c.rope, rotary_width(c)) > 0,
+        ErrorKind::config, "model: rope turns no feature: head_dim is ", rotary_width(c),
+        ", rope.fraction is ", c.rope.fraction);
   check(c.padding_id < c.vocab, ErrorKind::config,
         "model: padding_id is outside the vocabulary: padding_id is ", c.padding_id, ", vocab is ",
         c.vocab);
+}
+
+// Latent attention has its own kind of heads; what it does not compute is refused.
+void check_latent(const DecoderConfig& c) {
+  check(*c.positions == "rope" || *c.positions == "none", ErrorKind::config,
+        "model.latent: takes positions rope or none: positions is ", *c.positions);
+  check(c.rope.fraction == 1, ErrorKind::config,
+        "model.latent: rope_dim says what turns: rope.fraction is ", c.rope.fraction, ", not 1");
+  check(c.window == 0 && c.attention_softcap == 0 && c.attention_scale == 0 && !c.qk_norm &&
+            !c.scale_by_layer,
+        ErrorKind::config, "model.latent: has none of window, attention_softcap, attention_scale, ",
+        "scale_by_layer and qk_norm");
+}
+
+// What the families of experts fix besides the fields they leave open.
+void set_family(DecoderConfig& c) {
+  c.qk_norm = c.qk_norm || c.architecture == "qwen3_moe";
+  if (c.architecture == "deepseek_v2") {
+    c.rope.layout = "interleaved";
+  }
 }
 
 }  // namespace
@@ -68,8 +88,18 @@ DecoderConfig complete(DecoderConfig config) {
     c.head_dim = c.width / c.heads;
   }
   c.hidden = c.hidden > 0 ? c.hidden : usual_hidden(c);
+  set_family(c);
+  complete_moe(c.moe, c.architecture, c.hidden);
+  complete_latent(c.latent, c.architecture.starts_with("deepseek"), c.head_dim);
+  if (c.latent.kv_rank > 0) {
+    check_latent(c);
+  }
   check_consistent(c);
   return config;
+}
+
+int64_t rotary_width(const DecoderConfig& c) {
+  return c.latent.kv_rank > 0 ? c.latent.rope_dim : c.head_dim;
 }
 
 nn::TransformerOptions layer_options(const DecoderConfig& c, int64_t layer) {
@@ -94,6 +124,15 @@ nn::TransformerOptions layer_options(const DecoderConfig& c, int64_t layer) {
   o.mlp.hidden = c.hidden;
   o.mlp.activation = nn::activation_named(*c.activation);
   o.mlp.bias = bias_if(*c.mlp_bias);
+  if (c.latent.kv_rank > 0) {
+    o.latent = latent_shape(c.latent, c.rope);
+    o.latent->width = c.width;
+    o.latent->heads = c.heads;
+    o.latent->bias = bias_if(*c.attention_bias);
+  }
+  if (has_experts(c.moe, layer)) {
+    o.moe = moe_options(c.moe, c.width, o.mlp.activation);
+  }
   o.norm = norm_kind(*c.norm);
   o.norm_eps = *c.norm_eps;
   o.norm_position = norm_position(c.norm_position);

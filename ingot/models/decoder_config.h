@@ -4,6 +4,8 @@
 #include <optional>
 #include <string>
 
+#include "ingot/models/latent_config.h"
+#include "ingot/models/moe_config.h"
 #include "ingot/nn/activation.h"
 #include "ingot/nn/rotary.h"
 #include "ingot/nn/transformer.h"
@@ -13,6 +15,8 @@ namespace ingot {
 // A decoder-only language model. `architecture` says what the fields left open become (complete()):
 //   gpt2   layer norm, GELU, learned positions, biases, tied head (Radford et al. 2019)
 //   llama  RMS norm, SwiGLU, rotary positions, no biases (Touvron et al. 2023, arXiv:2302.13971)
+//   mixtral, qwen3_moe        the same with experts; qwen3_moe norms queries and keys
+//   deepseek_v2, deepseek_v3  the same with experts and latent attention
 struct DecoderConfig {
   std::string architecture = "llama";
   int64_t vocab = 256;    // V
@@ -45,10 +49,14 @@ struct DecoderConfig {
   double logit_softcap = 0;
   double embedding_scale = 1;
   int64_t padding_id = -1;
+  MoeConfig moe;
+  LatentConfig latent;
 
   template <class V>
   void describe(V& v) {
-    v("architecture", architecture, one_of({"gpt2", "llama"}), "what the keys left out become");
+    v("architecture", architecture,
+      one_of({"gpt2", "llama", "mixtral", "qwen3_moe", "deepseek_v2", "deepseek_v3"}),
+      "what the keys left out become");
     v("vocab", vocab, at_least(1), "tokens of the vocabulary");
     v("width", width, at_least(1), "width of the residual stream");
     v("layers", layers, at_least(0), "transformer layers");
@@ -81,12 +89,17 @@ struct DecoderConfig {
     v("embedding_scale", embedding_scale, above(0), "factor on the embeddings");
     v("padding_id", padding_id, at_least(-1),
       "id whose embedding gets no gradient from look-ups; -1: none");
+    v.group("moe", moe, "experts in place of feed-forward layers");
+    v.group("latent", latent, "latent attention in place of the usual one");
   }
 };
 
 // The same with every open field filled in. Throws Error(config) where fields contradict each
 // other.
 DecoderConfig complete(DecoderConfig config);
+
+// Features of a head that stand in rotary_tables' argument: of latent attention, those that turn.
+int64_t rotary_width(const DecoderConfig& config);
 
 // What one layer is built from; `layer` counts from 0. The config must be complete.
 nn::TransformerOptions layer_options(const DecoderConfig& config, int64_t layer);

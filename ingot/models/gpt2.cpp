@@ -56,6 +56,9 @@ void write(const DecoderConfig& c, nlohmann::json& out) {
 }
 
 std::string misfit(const DecoderConfig& c) {
+  if (c.moe.experts > 0 || c.latent.kv_rank > 0) {
+    return "gpt2 has neither experts nor latent attention";
+  }
   const bool scaled = c.attention_scale == 0 || c.attention_scale == 1;
   if (*c.norm != "layer" || c.norm_position != "pre" || *c.positions != "learned") {
     return "gpt2 has layer norms before each half and learned positions";

@@ -60,6 +60,9 @@ void write(const DecoderConfig& c, nlohmann::json& out) {
 }
 
 std::string misfit(const DecoderConfig& c) {
+  if (c.moe.experts > 0 || c.latent.kv_rank > 0) {
+    return "llama has neither experts nor latent attention";
+  }
   if (*c.norm != "rms" || c.norm_position != "pre" || *c.positions != "rope" ||
       c.rope.layout != "half_split" || c.rope.fraction != 1) {
     return "llama has RMS norms before each half and rotates whole heads, half_split";

@@ -1,12 +1,18 @@
 #include "ingot/models/architecture.h"
+#include "ingot/models/deepseek_v2.h"
+#include "ingot/models/deepseek_v3.h"
 #include "ingot/models/gpt2.h"
 #include "ingot/models/llama.h"
+#include "ingot/models/mixtral.h"
 #include "ingot/models/own_format.h"
+#include "ingot/models/qwen3_moe.h"
 
 namespace ingot {
 
 std::span<const Architecture> architectures() {
-  static const Architecture table[] = {gpt2_architecture(), llama_architecture(),
+  static const Architecture table[] = {gpt2_architecture(),        llama_architecture(),
+                                       mixtral_architecture(),     qwen3_moe_architecture(),
+                                       deepseek_v2_architecture(), deepseek_v3_architecture(),
                                        own_architecture()};
   return table;
 }

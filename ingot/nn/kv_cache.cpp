@@ -10,10 +10,12 @@ namespace ingot::nn {
 
 KvCache::KvCache(const KvCacheShape& shape, DType dtype, Device device)
     : shape_(shape), lengths_(static_cast<size_t>(shape.batch), 0) {
-  const Shape one = {shape.batch, shape.capacity, shape.kv_heads, shape.head_dim};
+  const int64_t value_dim = shape.value_dim < 0 ? shape.head_dim : shape.value_dim;
+  const Shape key = {shape.batch, shape.capacity, shape.kv_heads, shape.head_dim};
+  const Shape value = {shape.batch, shape.capacity, shape.kv_heads, value_dim};
   for (int64_t layer = 0; layer < shape.layers; ++layer) {
-    keys_.push_back(zeros(one, dtype, device));
-    values_.push_back(zeros(one, dtype, device));
+    keys_.push_back(zeros(key, dtype, device));
+    values_.push_back(zeros(value, dtype, device));
   }
 }
 

@@ -2,7 +2,9 @@
 
 #include "ingot/nn/attention.h"
 #include "ingot/nn/dropout.h"
+#include "ingot/nn/latent_attention.h"
 #include "ingot/nn/mlp.h"
+#include "ingot/nn/moe.h"
 
 namespace ingot::nn {
 
@@ -16,6 +18,8 @@ enum class NormPosition : uint8_t {
 struct TransformerOptions {
   AttentionShape attention;
   MlpOptions mlp;
+  std::optional<LatentAttentionShape> latent;  // instead of attention
+  std::optional<MoeOptions> moe;               // instead of mlp
   NormKind norm = NormKind::rms;
   double norm_eps = 1e-5;
   NormPosition norm_position = NormPosition::pre;
@@ -23,7 +27,8 @@ struct TransformerOptions {
   double dropout = 0;    // of what is added to the residual stream
 };
 
-// Attention, then a feed-forward layer, each with its norm and residual. x: [B, T, D]
+// Attention, then a feed-forward layer or a mixture of them, each with its norm and residual.
+// x: [B, T, D]
 class TransformerBlock : public Block {
  public:
   TransformerBlock(const TransformerOptions& options, DType dtype, Device device);
@@ -31,10 +36,12 @@ class TransformerBlock : public Block {
   void visit(Visitor& v) override;
 
   Norm attention_norm;
-  Attention attention;
-  std::optional<Norm> attention_output_norm;  // sandwich only
+  std::optional<Attention> attention;               // this
+  std::optional<LatentAttention> latent_attention;  // or this
+  std::optional<Norm> attention_output_norm;        // sandwich only
   Norm mlp_norm;
-  Mlp mlp;
+  std::optional<Mlp> mlp;               // this
+  std::optional<Moe> moe;               // or this
   std::optional<Norm> mlp_output_norm;  // sandwich only
   Dropout attention_dropout;
   Dropout mlp_dropout;

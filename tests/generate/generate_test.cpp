@@ -89,6 +89,22 @@ TEST(Decoding, RowsOfDifferentLengthsDoNotDisturbEachOther) {
   }
 }
 
+TEST(Decoding, TokenByTokenGivesTheLogitsOfTheWholeTextFromCachedLatentsAndByExperts) {
+  for (const char* family : {"mixtral", "qwen3_moe", "deepseek_v2", "deepseek_v3"}) {
+    DecoderConfig config = tiny("rope");
+    config.architecture = family;
+    config.moe.experts = 4;
+    config.moe.dense_first = 1;
+    if (config.architecture.starts_with("deepseek")) {
+      config.latent = {.kv_rank = 6, .q_rank = 5, .nope_dim = 3, .rope_dim = 4, .value_dim = 5};
+      const nn::KvCache cache = made(config)->make_cache(3, 10);
+      EXPECT_EQ(cache.bytes(), 2 * 3 * 10 * (6 + 4) * 4);
+    }
+    expect_cached_like_whole(config, {random_tokens(9, 1), random_tokens(9, 2)});
+    expect_cached_like_whole(config, {random_tokens(3, 1), random_tokens(11, 2)});
+  }
+}
+
 TEST(Decoding, GoesOnFromTheLastHalfOfATextThatOutgrowsTheContext) {
   const auto model = made(tiny("learned"));
   Tokens text = random_tokens(45, 1);

@@ -15,6 +15,7 @@
 #include "ingot/io/safetensors.h"
 #include "ingot/models/architecture.h"
 #include "ingot/models/pretrained.h"
+#include "ingot/nn/router_losses.h"
 #include "ingot/ops/cross_entropy.h"
 #include "ingot/ops/elementwise.h"
 #include "ingot/ops/shape.h"
@@ -61,10 +62,19 @@ PublishedBatch batch_of(const TensorDict& expected) {
   return batch;
 }
 
-// The mean over the labels that count, of logits at t against labels at t + 1, with history.
-Tensor next_token_loss(const Decoder& model, const PublishedBatch& batch) {
+// 1 for tokens and 0 for padding, [B·T]; undefined where there is none.
+Tensor tokens_that_count(const PublishedBatch& batch, const TensorDict& expected) {
+  return expected.contains("attention_mask")
+             ? reshape(converted(expected.at("attention_mask"), DType::f32), {batch.ids.elements()})
+             : Tensor();
+}
+
+// The mean over the labels that count, of logits at t against labels at t + 1, with history; and
+// what the routers decided.
+Tensor next_token_loss(const Decoder& model, const PublishedBatch& batch,
+                       std::vector<nn::Routed>& routed) {
   const int64_t tokens = batch.ids.size(1);
-  const Tensor hidden = slice(model.hidden(batch.ids, batch.info), 1, 0, tokens - 1);
+  const Tensor hidden = slice(model.hidden(batch.ids, batch.info, routed), 1, 0, tokens - 1);
   const Tensor labels = contiguous(slice(batch.labels, 1, 1, tokens));
   CrossEntropyOptions options;
   options.softcap = model.config().logit_softcap;
@@ -78,10 +88,15 @@ Tensor next_token_loss(const Decoder& model, const PublishedBatch& batch) {
 // The gradients that backward() left, under published names.
 TensorDict published_gradients(const Decoder& model) {
   TensorDict ours;
+  NameMap names = architecture_of(model.config()).names(model.config());
   for (const auto& [name, parameter] : model.parameters()) {
-    ours.add(name, grad(parameter));
+    if (grad(parameter).defined()) {
+      ours.add(name, grad(parameter));
+    } else {  // a router's correction is not trained
+      std::erase_if(names.pairs, [&name = name](const NamePair& p) { return p.ours[0] == name; });
+    }
   }
-  return to_published(architecture_of(model.config()).names(model.config()), ours);
+  return to_published(names, ours);
 }
 
 double largest_gap(const Tensor& a, const Tensor& b) {
@@ -139,7 +154,17 @@ void expect_reproduced(const std::filesystem::path& folder) {
   const Tensor logits = loaded.model->logits(batch.ids, batch.info);
   EXPECT_LE(largest_gap(logits, expected.at("logits")), 1e-5 * largest(expected.at("logits")));
   loaded.model->require_gradients();
-  const Tensor loss = next_token_loss(*loaded.model, batch);
+  std::vector<nn::Routed> routed;
+  Tensor loss = next_token_loss(*loaded.model, batch, routed);
+  const MoeConfig& moe = loaded.model->config().moe;
+  if (expected.contains("router_loss")) {
+    ASSERT_GT(moe.balance.value_or(0), 0);
+    const Tensor router_loss =
+        nn::load_balancing_loss(routed, router_score(moe), tokens_that_count(batch, expected));
+    EXPECT_NEAR(router_loss.item(), expected.at("router_loss").item(),
+                1e-5 * expected.at("router_loss").item());
+    loss = loss + router_loss * *moe.balance;
+  }
   EXPECT_NEAR(loss.item(), expected.at("loss").item(), 1e-5 * expected.at("loss").item());
   backward(loss);
   expect_gradients(published_gradients(*loaded.model), expected_gradients(expected, architecture));
