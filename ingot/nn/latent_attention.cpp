@@ -82,9 +82,9 @@ Tensor LatentAttention::expanded(const Query& q, const Tensor& latent,
 Tensor LatentAttention::absorbed(const Query& q, const Tensor& latent,
                                  const AttentionOptions& options) const {
   const LatentAttentionShape& s = shape_;
-  const TensorList maps =
-      split(reshape(wkv_b.weight, {s.heads, s.nope_dim + s.value_dim, s.kv_rank}),
-            {s.nope_dim, s.value_dim}, 1);
+  const TensorList maps = split(
+      reshape(wkv_b.plain_weight(latent.dtype()), {s.heads, s.nope_dim + s.value_dim, s.kv_rank}),
+      {s.nope_dim, s.value_dim}, 1);
   const Tensor inward = by_token(matmul(by_head(q.nope), maps[0]));  // [B, 1, H, kv_rank]
   const Tensor y = attention(concat({inward, q.rope}, -1), latent, latent, options);
   const Tensor seen = by_head(slice(y, -1, 0, s.kv_rank));

@@ -34,6 +34,10 @@ Tensor Linear::operator()(const Tensor& x) const {
   return coded.defined() ? int8_linear(x, coded, bias) : linear(x, weight, bias);
 }
 
+Tensor Linear::plain_weight(DType dtype) const {
+  return coded.defined() ? dense_weight(coded, dtype) : weight;
+}
+
 void Linear::to_int8() {
   if (!coded.defined()) {
     const PurposeScope scope(Purpose::parameters);

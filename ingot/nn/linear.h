@@ -16,6 +16,8 @@ class Linear : public Module {
   virtual Tensor operator()(const Tensor& x) const;
   void visit(Visitor& v) override;
 
+  // The weight [Out, In], decoded where it is kept in 8 bits.
+  Tensor plain_weight(DType dtype) const;
   // From here on the weight is kept in 8 bits: for use, no longer for training, loading or saving.
   void to_int8();
 

@@ -128,8 +128,23 @@ Moe::Moe(const MoeOptions& o, DType dtype, Device device)
   }
 }
 
+// Expert by expert, as each keeps its weights.
+Tensor Moe::one_by_one(const Tensor& rows, const Tensor& counts) const {
+  TensorList parts;
+  int64_t begin = 0;
+  for (size_t e = 0; e < experts.size(); ++e) {
+    const int64_t end = begin + counts.values<int64_t>()[e];
+    parts.push_back((*experts[e])(slice(rows, 0, begin, end)));
+    begin = end;
+  }
+  return concat(parts, int64_t{0});
+}
+
 // Each row by its expert's MLP.
 Tensor Moe::transformed(const Tensor& rows, const Tensor& counts) const {
+  if (experts.front()->up.coded.defined()) {
+    return one_by_one(rows, counts);
+  }
   const TensorList ups = weights_of(experts, [](const Mlp& m) -> const Linear& { return m.up; });
   const TensorList downs =
       weights_of(experts, [](const Mlp& m) -> const Linear& { return m.down; });
