@@ -152,8 +152,10 @@ TEST(JinjaLimits, RefuseNestingThatIsTooDeep) {
   expect_refused("{{ a" + repeated("()", 10'000) + " }}", "expression of more than 400 operators");
   expect_refused(repeated("{% if 1 %}", 10'000), "deeper than 150");
   expect_refused(repeated("{% for a in b %}", 10'000), "deeper than 150");
-  expect_refused("{% for " + repeated("(", 10'000) + " %}", "deeper than 150");
-  expect_refused("{% set " + repeated("(", 10'000) + " %}", "deeper than 150");
+  expect_refused("{% for " + repeated("(", 10'000) + repeated(")", 10'000) + " %}",
+                 "deeper than 150");
+  expect_refused("{% set " + repeated("(", 10'000) + repeated(")", 10'000) + " %}",
+                 "deeper than 150");
   EXPECT_EQ(outcome("{{ " + repeated("(", 100) + "1" + repeated(")", 100) + " }}"), "1");
   EXPECT_EQ(outcome("{{ " + repeated("1 + ", 300) + "1 }}"), "301");
 }
