@@ -215,6 +215,11 @@ class PercentFormat {
       return text_in(spec.type == 's' ? printed(value, budget_) : represented(value, budget_),
                      spec);
     }
+    if (spec.type == 'c') {
+      const bool one = value.text() != nullptr && character_count(*value.text()) == 1;
+      check(one, ErrorKind::format, "format: %c needs a text of one character; use %s");
+      return text_in(*value.text(), spec);
+    }
     spec.type = spec.type == 'i' || spec.type == 'u' ? 'd' : spec.type;
     check(is_integer_type(spec.type) || is_float_type(spec.type), ErrorKind::format,
           "format: unsupported format character '", spec.type, "'; use s, r, d, f, e, g, x or o");
@@ -273,16 +278,17 @@ Spec spec_of(std::string_view text) {
   return spec;
 }
 
-std::string braced(const Value& value, std::string_view conversion, const Spec& spec,
+std::string braced(const Value& value, std::string_view conversion, std::string_view spec_text,
                    Budget& budget) {
-  const bool number =
-      value.is<double>() || (value.integer() && (!value.is<bool>() || spec.type != '\0'));
-  if (conversion.empty() && number && spec.type != 's') {
-    return number_text(value, spec);
+  const Spec spec = spec_of(spec_text);
+  if (!conversion.empty() || spec_text.empty() || value.text() != nullptr) {
+    check(spec.type == '\0' || spec.type == 's', ErrorKind::format, "format: '", spec.type,
+          "' needs a number, not ", type_name(value), "; convert it first");
+    return text_in(conversion == "!r" ? represented(value, budget) : printed(value, budget), spec);
   }
-  check(spec.type == '\0' || spec.type == 's', ErrorKind::format, "format: '", spec.type,
-        "' needs a number, not ", type_name(value), "; convert it first");
-  return text_in(conversion == "!r" ? represented(value, budget) : printed(value, budget), spec);
+  check(spec.type != 's', ErrorKind::format, "format: 's' needs a text, not ", type_name(value),
+        "; leave the type out");
+  return number_text(value, spec);
 }
 
 }  // namespace
@@ -294,6 +300,8 @@ std::string format_percent(std::string_view format, const Value& values, Budget&
 std::string format_braces(std::string_view format, const Arguments& values, Budget& budget) {
   std::string out;
   size_t automatic = 0;
+  bool any_automatic = false;
+  bool any_numbered = false;
   for (size_t at = 0; at < format.size(); ++at) {
     const char c = format[at];
     if (c != '{' && c != '}') {
@@ -317,6 +325,9 @@ std::string format_braces(std::string_view format, const Arguments& values, Budg
     const int64_t number = digits_at(name, digits);
     const Value* value = nullptr;
     if (digits == name.size()) {
+      (name.empty() ? any_automatic : any_numbered) = true;
+      check(!any_automatic || !any_numbered, ErrorKind::format,
+            "format: {} and {0} in one text; number all places or none");
       const size_t index = name.empty() ? automatic++ : static_cast<size_t>(number);
       value = index < values.positional.size() ? &values.positional[index] : nullptr;
     } else {
@@ -326,8 +337,8 @@ std::string format_braces(std::string_view format, const Arguments& values, Budg
     }
     check(value != nullptr, ErrorKind::format, "format: no value for the place {", place,
           "}; give it as an argument");
-    const Spec spec = spec_of(colon < place.size() ? place.substr(colon + 1) : "");
-    out += braced(*value, place.substr(mark, colon - mark), spec, budget);
+    out += braced(*value, place.substr(mark, colon - mark),
+                  colon < place.size() ? place.substr(colon + 1) : "", budget);
   }
   budget.bytes(out.size());
   return out;

@@ -190,7 +190,7 @@ Value format(const Invocation& in) { return format_braces(self_of(in), in.raw, i
 
 constexpr std::array text_table = {
     Builtin{"capitalize", "", converted<capitalized>},
-    Builtin{"casefold", "", converted<lower>},
+    Builtin{"casefold", "", converted<folded>},
     Builtin{"center", "width fillchar?", filled<'^'>},
     Builtin{"count", "sub start? end?", count},
     Builtin{"endswith", "suffix start? end?", has_affix<true>},
@@ -228,7 +228,6 @@ constexpr std::array text_table = {
     Builtin{"splitlines", "keepends?", split_lines},
     Builtin{"startswith", "prefix start? end?", has_affix<false>},
     Builtin{"strip", "chars?", strip<Side::both>},
-    Builtin{"swapcase", "", converted<swapped_case>},
     Builtin{"title", "", converted<title>},
     Builtin{"upper", "", converted<upper>},
     Builtin{"zfill", "width", zero_filled},

@@ -251,22 +251,37 @@ std::string lower(std::string_view text) {
   return mapped(text, ucasemap_utf8ToLower);
 }
 
+std::string folded(std::string_view text) {
+  check_size(text);
+  return mapped(text, ucasemap_utf8FoldCase);
+}
+
 std::string title(std::string_view text) {
   std::string out;
-  bool within = false;
-  std::string word;  // the cased letters after a first one, made lower at once for final sigmas
+  std::string word;  // the cased letters of a word: made lower together, for final sigmas
+  size_t first = 0;  // bytes of the word's first letter in lower case
+  const auto end_word = [&] {
+    out += lower(word).substr(first);
+    word.clear();
+    first = 0;
+  };
   for (size_t at = 0; at < text.size();) {
+    const size_t start = at;
     const char32_t c = next_character(text, at);
-    if (within && is_cased(c)) {
-      append_character(word, c);
+    const std::string_view one = text.substr(start, at - start);
+    if (!is_cased(c)) {
+      end_word();
+      out += one;
       continue;
     }
-    out += lower(word);
-    word.clear();
-    within = is_cased(c);
-    within ? append_titled(out, c) : append_character(out, c);
+    if (word.empty()) {
+      append_titled(out, c);
+      first = lower(one).size();
+    }
+    word += one;
   }
-  return out + lower(word);
+  end_word();
+  return out;
 }
 
 std::string capitalized(std::string_view text) {
@@ -277,19 +292,6 @@ std::string capitalized(std::string_view text) {
   std::string out;
   append_titled(out, next_character(text, at));
   return out + lower(text.substr(at));
-}
-
-std::string swapped_case(std::string_view text) {
-  std::string out;
-  for (size_t at = 0; at < text.size();) {
-    const size_t start = at;
-    const char32_t c = next_character(text, at);
-    const std::string_view one = text.substr(start, at - start);
-    out += u_isUUppercase(static_cast<UChar32>(c))   ? lower(one)
-           : u_isULowercase(static_cast<UChar32>(c)) ? upper(one)
-                                                     : std::string(one);
-  }
-  return out;
 }
 
 bool is_all(Class wanted, std::string_view text) {

@@ -37,7 +37,7 @@ std::string upper(std::string_view text);
 std::string lower(std::string_view text);
 std::string title(std::string_view text);        // each word's first letter
 std::string capitalized(std::string_view text);  // the first letter of all
-std::string swapped_case(std::string_view text);
+std::string folded(std::string_view text);       // for comparing without case
 
 enum class Class : uint8_t {
   alnum,

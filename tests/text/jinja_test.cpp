@@ -79,6 +79,19 @@ TEST(Jinja, RendersEveryFeatureAsJinjaDoes) {
   expect_features(*data_folder() / "jinja-features" / "cases.json");
 }
 
+// Files of the same form as jinja-features, one a subject: tests/oracle/jinja/README.md.
+TEST(Jinja, RendersEveryRecordedTemplateAsJinjaDoes) {
+  int64_t files = 0;
+  for (const std::string& name : list_folder(oracle_folder() / "jinja")) {
+    if (name.ends_with(".json")) {
+      SCOPED_TRACE(name);
+      expect_features(oracle_folder() / "jinja" / name);
+      ++files;
+    }
+  }
+  EXPECT_GT(files, 0);
+}
+
 TEST(Jinja, RendersEveryPublishedTemplateAsJinjaDoes) {
   if (!data_folder()) {
     GTEST_SKIP() << no_data_folder;
