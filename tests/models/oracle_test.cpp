@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <iostream>
@@ -14,6 +15,7 @@
 #include "ingot/base/json.h"
 #include "ingot/io/safetensors.h"
 #include "ingot/models/architecture.h"
+#include "ingot/models/bert.h"
 #include "ingot/models/pretrained.h"
 #include "ingot/ops/cross_entropy.h"
 #include "ingot/ops/elementwise.h"
@@ -61,6 +63,12 @@ PublishedBatch batch_of(const TensorDict& expected) {
   return batch;
 }
 
+double counted(const Tensor& labels) {
+  const auto values = labels.values<int64_t>();
+  return static_cast<double>(values.size()) -
+         static_cast<double>(std::count(values.begin(), values.end(), -100));
+}
+
 // The mean over the labels that count, of logits at t against labels at t + 1, with history.
 Tensor next_token_loss(const Decoder& model, const PublishedBatch& batch) {
   const int64_t tokens = batch.ids.size(1);
@@ -70,9 +78,7 @@ Tensor next_token_loss(const Decoder& model, const PublishedBatch& batch) {
   options.softcap = model.config().logit_softcap;
   const Tensor total =
       linear_cross_entropy(contiguous(hidden), model.output_weight(), labels, options);
-  const auto values = labels.values<int64_t>();
-  return total / static_cast<double>(values.size() - static_cast<size_t>(std::count(
-                                                         values.begin(), values.end(), -100)));
+  return total / counted(labels);
 }
 
 // The gradients that backward() left, under published names.
@@ -107,6 +113,13 @@ bool is_supported(const std::string& model_type) {
     }
   }
   return false;
+}
+
+// Experts and latent attention: not a failure while the table does not know them.
+bool is_absent_mixture(const std::string& model_type) {
+  static const std::array<std::string_view, 4> mixtures = {"mixtral", "qwen3_moe", "deepseek_v2",
+                                                           "deepseek_v3"};
+  return std::ranges::count(mixtures, model_type) > 0 && !is_supported(model_type);
 }
 
 // The entries "grad.NAME", by the names this architecture spells them.
@@ -145,6 +158,36 @@ void expect_reproduced(const std::filesystem::path& folder) {
   expect_gradients(published_gradients(*loaded.model), expected_gradients(expected, architecture));
 }
 
+void expect_bert_reproduced(const std::filesystem::path& folder) {
+  const PretrainedBert loaded = load_bert(folder, DType::f32);
+  const Bert& model = *loaded.model;
+  const TensorDict expected = SafetensorsFile(folder / "expected.safetensors").tensors();
+  BertInfo info;
+  if (expected.contains("attention_mask")) {
+    info.key_lengths = row_sums(expected.at("attention_mask"));
+  }
+  if (expected.contains("token_type_ids")) {
+    info.token_types = expected.at("token_type_ids");
+  }
+  const Tensor& ids = expected.at("input_ids");
+  const Tensor& labels = expected.at("labels");
+  EXPECT_LE(largest_gap(model.logits(ids, info), expected.at("logits")),
+            1e-5 * largest(expected.at("logits")));
+  loaded.model->require_gradients();
+  const Tensor loss = model.masked_loss(ids, labels, info) / counted(labels);
+  EXPECT_NEAR(loss.item(), expected.at("loss").item(), 1e-5 * expected.at("loss").item());
+  backward(loss);
+  TensorDict ours;
+  for (const auto& [name, parameter] : model.parameters()) {
+    ours.add(name, grad(parameter));
+  }
+  TensorDict wanted;
+  for (const auto& [name, value] : expected.select("grad.**")) {
+    wanted.add(bert_spelled(name.substr(5)), value);
+  }
+  expect_gradients(to_published(bert_names(model.config()), ours), wanted);
+}
+
 TEST(PublishedModels, GiveTheirLogitsLossAndEveryGradient) {
   const std::filesystem::path root = oracle_folder() / "models";
   if (!std::filesystem::is_directory(root)) {
@@ -156,17 +199,18 @@ TEST(PublishedModels, GiveTheirLogitsLossAndEveryGradient) {
     if (!std::filesystem::exists(root / name / "config.json")) {
       continue;
     }
-    if (!is_supported(model_type_of(root / name))) {
+    if (is_absent_mixture(model_type_of(root / name))) {
       unsupported += " " + name;
       continue;
     }
     SCOPED_TRACE(name);
     ++tried;
-    EXPECT_NO_THROW(expect_reproduced(root / name));
+    const bool bert = model_type_of(root / name) == "bert";
+    EXPECT_NO_THROW(bert ? expect_bert_reproduced(root / name) : expect_reproduced(root / name));
   }
   EXPECT_GT(tried, 0);
   if (!unsupported.empty()) {
-    std::cout << "not supported yet:" << unsupported << '\n';
+    std::cout << "skipped, experts are not in the table:" << unsupported << '\n';
   }
 }
 
