@@ -4,8 +4,10 @@
 
 #include "ingot/autograd/checkpoint.h"
 #include "ingot/autograd/grad_mode.h"
+#include "ingot/models/pretrained.h"
 #include "ingot/models/routing.h"
 #include "ingot/ops/cross_entropy.h"
+#include "ingot/tensor/copy.h"
 #include "ingot/tensor/factories.h"
 #include "ingot/train/router_losses.h"
 
@@ -21,9 +23,21 @@ double counted(const Tensor& labels) {
          static_cast<double>(std::count(values.begin(), values.end(), ignored_label));
 }
 
+// The weights of a trained model, as they lie in its files.
+TensorDict trained_values(const Decoder& model, const std::string& folder) {
+  const Device device = model.embedding.weight.device();
+  return read_published(folder)
+      .weights(model.config())
+      .mapped([&](const std::string&, const Tensor& x) {
+        return converted(moved(x, device), DType::f32);
+      });
+}
+
 void start_weights(Decoder& model, Optimizer& optimizer, const Recipe& recipe) {
   const TensorDict values =
-      nn::initial_values(model, recipe.init, static_cast<uint64_t>(recipe.seed));
+      recipe.model.from.empty()
+          ? nn::initial_values(model, recipe.init, static_cast<uint64_t>(recipe.seed))
+          : trained_values(model, recipe.model.from);
   for (const auto& [name, tensor] : values) {
     optimizer.set_master(name, tensor);
   }

@@ -41,6 +41,8 @@ class Decoder : public nn::Module {
   Tensor logits(const Tensor& ids, const BatchInfo& info = {}) const;  // [B, T, V]
   const Tensor& output_weight() const;                                 // [V, D]
 
+  // Whether keys cached for a text of one length are wrong in a text of the other.
+  bool turns_anew(int64_t from, int64_t to) const;
   nn::KvCache make_cache(int64_t batch, int64_t capacity) const;
 
   // Keeps the weights of all linear maps, the output map among them, in 8 bits from here on: for
@@ -63,7 +65,14 @@ class Decoder : public nn::Module {
   Tensor run(const Tensor& ids, nn::KvCache* cache, const BatchInfo& info,
              TensorList* aside = nullptr) const;
   Tensor embedded(const Tensor& ids, const Tensor& places) const;
-  nn::Context context_of(const Tensor& places, int64_t length, const BatchInfo& info) const;
+  nn::Context context_of(const Tensor& places, const BatchInfo& info) const;
+
+  // The rotary tables of one forward; undefined without rope.
+  struct LayerAngles {
+    RopeTables usual, windowed;
+    RopeTables of(const DecoderConfig& config, int64_t layer) const;
+  };
+  LayerAngles angles_of(const Tensor& places, int64_t length) const;
 
   std::shared_ptr<Randomness> randomness_ = std::make_shared<Randomness>();
 };

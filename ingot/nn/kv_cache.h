@@ -40,6 +40,7 @@ class KvCache {
 
  private:
   void store(Tensor& cache, const Tensor& fresh) const;
+  Tensor in_window(int64_t keys, int64_t window) const;
 
   KvCacheShape shape_;
   TensorList keys_, values_;  // per layer [B, capacity, K, C or value_dim]

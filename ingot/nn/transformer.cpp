@@ -4,13 +4,22 @@
 
 namespace ingot::nn {
 
+namespace {
+
+NormKind input_norm(const TransformerOptions& o) {
+  return o.norm_position == NormPosition::output ? NormKind::none : o.norm;
+}
+
+}  // namespace
+
 TransformerBlock::TransformerBlock(const TransformerOptions& o, DType dtype, Device device)
-    : attention_norm(o.norm, o.attention.width, o.norm_eps, dtype, device),
-      mlp_norm(o.norm, o.attention.width, o.norm_eps, dtype, device),
+    : attention_norm(input_norm(o), o.attention.width, o.norm_eps, dtype, device, o.gain_offset),
+      mlp_norm(input_norm(o), o.attention.width, o.norm_eps, dtype, device, o.gain_offset),
       attention_dropout(o.dropout),
       mlp_dropout(o.dropout),
       norm_position_(o.norm_position),
-      residual_(o.residual) {
+      residual_(o.residual),
+      parallel_(o.parallel) {
   if (o.latent) {
     latent_attention.emplace(*o.latent, dtype, device);
   } else {
@@ -21,9 +30,10 @@ TransformerBlock::TransformerBlock(const TransformerOptions& o, DType dtype, Dev
   } else {
     mlp.emplace(o.mlp, dtype, device);
   }
-  if (norm_position_ == NormPosition::sandwich) {
-    attention_output_norm.emplace(o.norm, o.attention.width, o.norm_eps, dtype, device);
-    mlp_output_norm.emplace(o.norm, o.attention.width, o.norm_eps, dtype, device);
+  if (norm_position_ == NormPosition::sandwich || norm_position_ == NormPosition::output) {
+    for (std::optional<Norm>* norm : {&attention_output_norm, &mlp_output_norm}) {
+      norm->emplace(o.norm, o.attention.width, o.norm_eps, dtype, device, o.gain_offset);
+    }
   }
 }
 
@@ -47,6 +57,9 @@ Tensor TransformerBlock::forward(const Tensor& x, const Context& context) const 
     return mlp_norm.add(transformed(middle, context), middle).normed;
   }
   const Tensor y = attended(attention_norm(x), context);
+  if (parallel_) {
+    return x + y + transformed(mlp_norm(x), context);
+  }
   if (!residual_) {
     return transformed(mlp_norm(y), context);
   }
