@@ -63,9 +63,9 @@ void check_consistent(const DecoderConfig& c) {
         c.kv_heads);
   check(*c.positions != "sinusoidal" || c.width % 2 == 0, ErrorKind::config,
         "model: sinusoidal positions need an even width: width is ", c.width);
-  check(*c.positions != "rope" || nn::rotated_features(c.rope, rotary_width(c)) > 0, ErrorKind::config,
-        "model: rope turns no feature: head_dim is ", rotary_width(c), ", rope.fraction is ",
-        c.rope.fraction);
+  check(*c.positions != "rope" || nn::rotated_features(c.rope, rotary_width(c)) > 0,
+        ErrorKind::config, "model: rope turns no feature: head_dim is ", rotary_width(c),
+        ", rope.fraction is ", c.rope.fraction);
   check(*c.positions != "rope" || c.rope.scaling != "ntk" ||
             nn::rotated_features(c.rope, rotary_width(c)) > 2,
         ErrorKind::config, "model: rope.scaling ntk needs two pairs that turn: head_dim is ",

@@ -59,11 +59,11 @@ const Field* first_difference(const Fields& a, const Fields& b) {
 
 std::span<const Architecture> architectures() {
   static const Architecture table[] = {
-      gpt2_architecture(),        llama_architecture(),       mistral_architecture(),
-      qwen2_architecture(),       qwen3_architecture(),       gemma_architecture(),
-      gemma2_architecture(),      gemma3_architecture(),      phi3_architecture(),
-      olmo2_architecture(),       smollm3_architecture(),     gpt_neox_architecture(),
-      mixtral_architecture(),     qwen3_moe_architecture(),   deepseek_v2_architecture(),
+      gpt2_architecture(),        llama_architecture(),     mistral_architecture(),
+      qwen2_architecture(),       qwen3_architecture(),     gemma_architecture(),
+      gemma2_architecture(),      gemma3_architecture(),    phi3_architecture(),
+      olmo2_architecture(),       smollm3_architecture(),   gpt_neox_architecture(),
+      mixtral_architecture(),     qwen3_moe_architecture(), deepseek_v2_architecture(),
       deepseek_v3_architecture(), own_architecture()};
   return table;
 }
