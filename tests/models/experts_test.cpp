@@ -147,6 +147,20 @@ TEST(Experts, OthersAreSavedUnderOurOwnNames) {
   EXPECT_EQ(saved_as(c), "ingot");
 }
 
+// The published code's factor: (0.1 mscale_all_dim ln(factor) + 1)², under yarn alone.
+TEST(Experts, LatentScoresAreLargerUnderYarn) {
+  const LatentConfig latent = {.kv_rank = 8, .nope_dim = 5, .rope_dim = 4, .value_dim = 5};
+  nn::RotaryConfig rope;
+  rope.factor = 40;
+  rope.mscale_all_dim = 0.8;
+  EXPECT_DOUBLE_EQ(latent_shape(latent, rope).scale, 1 / 3.0);
+  rope.scaling = "yarn";
+  const double mscale = 1.295110356;  // 0.08 ln 40 + 1
+  EXPECT_NEAR(latent_shape(latent, rope).scale, mscale * mscale / 3, 1e-9);
+  rope.mscale_all_dim = 0;
+  EXPECT_DOUBLE_EQ(latent_shape(latent, rope).scale, 1 / 3.0);
+}
+
 TEST(Experts, StandInTheLayersThatTheConfigNames) {
   MoeConfig c;
   c.experts = 4;
