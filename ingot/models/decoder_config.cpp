@@ -96,12 +96,31 @@ void check_latent(const DecoderConfig& c) {
         "scale_by_layer and qk_norm");
 }
 
-// What the families of experts fix besides the fields they leave open.
-void set_family(DecoderConfig& c) {
-  c.qk_norm = c.qk_norm || c.architecture == "qwen3_moe";
-  if (c.architecture == "deepseek_v2") {
-    c.rope.layout = "interleaved";
+// What reads the same in both: nothing of experts in a dense model, else the layers that are dense
+// listed, and the way groups are scored where there are groups.
+MoeConfig plain_experts(const MoeConfig& config, int64_t layers) {
+  if (config.experts == 0) {
+    return {};
   }
+  MoeConfig m = config;
+  m.dense_first = 0;
+  m.every = 1;
+  m.dense_layers.clear();
+  for (int64_t layer = 0; layer < layers; ++layer) {
+    if (!has_experts(config, layer)) {
+      m.dense_layers.push_back(layer);
+    }
+  }
+  if (m.groups == 1) {
+    m.groups_kept = 1;
+    m.group_score = "best";
+  }
+  // Of training, not of the model.
+  m.balance = 0;
+  m.balance_span = "layer";
+  m.z_loss = 0;
+  m.bias_rate = 0;
+  return m;
 }
 
 }  // namespace
@@ -128,7 +147,6 @@ DecoderConfig complete(DecoderConfig config) {
     c.head_dim = c.width / c.heads;
   }
   c.hidden = c.hidden > 0 ? c.hidden : usual_hidden(c);
-  set_family(c);
   complete_moe(c.moe, c.architecture, c.hidden);
   complete_latent(c.latent, c.architecture.starts_with("deepseek"), c.head_dim);
   if (c.latent.kv_rank > 0) {
@@ -240,6 +258,11 @@ DecoderConfig plainest(DecoderConfig config) {
   }
   c.qk_norm_span = c.qk_norm ? c.qk_norm_span : "head";
   c.gain_difference = c.gain_difference && (c.qk_norm || *c.norm == "rms");
+  c.moe = plain_experts(c.moe, c.layers);
+  if (c.latent.kv_rank > 0) {  // has heads of its own
+    c.kv_heads = c.heads;
+    c.head_dim = c.latent.nope_dim + c.latent.rope_dim;
+  }
   return c;
 }
 

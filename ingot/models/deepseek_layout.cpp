@@ -2,81 +2,71 @@
 
 #include <nlohmann/json.hpp>
 
-#include "ingot/base/json.h"
+#include "ingot/models/expert_layout.h"
 #include "ingot/models/published_config.h"
 
 namespace ingot {
 namespace {
 
-// Missing means the architecture's, null means none.
-int64_t optional_integer(const nlohmann::json& json, const char* key, int64_t missing,
-                         int64_t of_null, const std::string& file) {
-  return json_field_or<int64_t>(json, key, json.contains(key) ? of_null : missing, file);
-}
-
-void name_latent_attention(const DecoderConfig& c, LayerNames& names) {
+LayerParts latent_parts(const DecoderConfig& c) {
   const bool bias = *c.attention_bias;
+  LayerParts parts = {{"self_attn.kv_a_proj_with_mqa", {"attention.wkv_a"}, bias},
+                      {"self_attn.kv_a_layernorm", {"attention.kv_norm"}},
+                      {"self_attn.kv_b_proj", {"attention.wkv_b"}},
+                      {"self_attn.o_proj", {"attention.wo"}, bias}};
   if (c.latent.q_rank > 0) {
-    names.pair("self_attn.q_a_proj", "attention.wq_a", bias);
-    names.pair("self_attn.q_a_layernorm", "attention.q_norm");
-    names.pair("self_attn.q_b_proj", "attention.wq");
+    parts.push_back({"self_attn.q_a_proj", {"attention.wq_a"}, bias});
+    parts.push_back({"self_attn.q_a_layernorm", {"attention.q_norm"}});
+    parts.push_back({"self_attn.q_b_proj", {"attention.wq"}});
   } else {
-    names.pair("self_attn.q_proj", "attention.wq");
+    parts.push_back({"self_attn.q_proj", {"attention.wq"}});
   }
-  names.pair("self_attn.kv_a_proj_with_mqa", "attention.wkv_a", bias);
-  names.pair("self_attn.kv_a_layernorm", "attention.kv_norm");
-  names.pair("self_attn.kv_b_proj", "attention.wkv_b");
-  names.pair("self_attn.o_proj", "attention.wo", bias);
+  return parts;
 }
 
-void name_layer(const DecoderConfig& c, int64_t layer, LayerNames& names) {
-  name_latent_attention(c, names);
-  name_mlp(c, layer, names);
+nlohmann::json null_if_none(int64_t value) {
+  return value > 0 ? nlohmann::json(value) : nlohmann::json(nullptr);
 }
 
 }  // namespace
 
-void read_deepseek(const nlohmann::json& json, const std::string& file,
-                   const DeepseekDefaults& missing, DecoderConfig& c) {
-  const auto integer = [&](const char* key, int64_t fallback) {
-    return json_field_or<int64_t>(json, key, fallback, file);
-  };
+void read_deepseek(const nlohmann::json& json, const std::string& file, const DeepseekKeys& missing,
+                   DecoderConfig& c) {
+  const ConfigKeys keys{json, file};
+  read_attention_bias(json, file, c);
   LatentConfig& latent = c.latent;
-  latent.q_rank = optional_integer(json, "q_lora_rank", 1536, 0, file);
-  latent.kv_rank = integer("kv_lora_rank", 512);
-  latent.nope_dim = integer("qk_nope_head_dim", 128);
-  latent.rope_dim = integer("qk_rope_head_dim", 64);
-  latent.value_dim = integer("v_head_dim", 128);
-  check(latent.kv_rank > 0, ErrorKind::config, file, ": kv_lora_rank must be above 0: got ",
-        latent.kv_rank);
+  latent.q_rank = keys.integer("q_lora_rank", 1536, 0);
+  latent.kv_rank = keys.size("kv_lora_rank", 512);
+  latent.nope_dim = keys.size("qk_nope_head_dim", 128);
+  latent.rope_dim = keys.size("qk_rope_head_dim", 64);
+  latent.value_dim = keys.size("v_head_dim", 128);
   c.head_dim = latent.nope_dim + latent.rope_dim;
   c.kv_heads = c.heads;
   MoeConfig& m = c.moe;
-  m.experts = integer("n_routed_experts", missing.experts);
-  m.shared = optional_integer(json, "n_shared_experts", missing.shared, 0, file);
-  m.top_k = integer("num_experts_per_tok", missing.top_k);
-  m.hidden = integer("moe_intermediate_size", missing.expert_hidden);
-  m.dense_first = integer("first_k_dense_replace", missing.dense_first);
-  m.groups = integer("n_group", missing.groups);
-  m.groups_kept = integer("topk_group", missing.groups_kept);
-  m.scale = json_field_or<double>(json, "routed_scaling_factor", missing.scale, file);
+  m.experts = keys.size("n_routed_experts", missing.experts);
+  m.shared = keys.integer("n_shared_experts", missing.shared, 0);
+  m.top_k = keys.size("num_experts_per_tok", missing.top_k);
+  m.hidden = keys.size("moe_intermediate_size", missing.expert_hidden);
+  m.dense_first = keys.integer("first_k_dense_replace", missing.dense_first);
+  m.groups = keys.size("n_group", missing.groups);
+  m.groups_kept = keys.size("topk_group", missing.groups_kept);
+  m.scale = keys.number("routed_scaling_factor", missing.scale);
   m.balance = 0;
-  refuse_if(integer("moe_layer_freq", 1) != 1, "moe_layer_freq", file);
+  refuse_if(keys.integer("moe_layer_freq", 1) != 1, "moe_layer_freq", file);
 }
 
-void write_deepseek(const DecoderConfig& c, nlohmann::json& out) {
-  write_llama_words(c, out);
+void write_deepseek(const DecoderConfig& c, const char* model_type, const char* class_name,
+                    nlohmann::json& out) {
+  write_usual(c, model_type, class_name, out);
+  write_attention_bias(c, out);
   out["head_dim"] = c.latent.rope_dim;
-  out["attention_bias"] = *c.attention_bias;
-  out["q_lora_rank"] =
-      c.latent.q_rank > 0 ? nlohmann::json(c.latent.q_rank) : nlohmann::json(nullptr);
+  out["q_lora_rank"] = null_if_none(c.latent.q_rank);
   out["kv_lora_rank"] = c.latent.kv_rank;
   out["qk_nope_head_dim"] = c.latent.nope_dim;
   out["qk_rope_head_dim"] = c.latent.rope_dim;
   out["v_head_dim"] = c.latent.value_dim;
   out["n_routed_experts"] = c.moe.experts;
-  out["n_shared_experts"] =
-      c.moe.shared > 0 ? nlohmann::json(c.moe.shared) : nlohmann::json(nullptr);
+  out["n_shared_experts"] = null_if_none(c.moe.shared);
   out["num_experts_per_tok"] = c.moe.top_k;
   out["moe_intermediate_size"] = c.moe.hidden;
   out["first_k_dense_replace"] = std::min(c.moe.dense_first, c.layers);
@@ -85,19 +75,10 @@ void write_deepseek(const DecoderConfig& c, nlohmann::json& out) {
   out["routed_scaling_factor"] = c.moe.scale;
 }
 
-std::string unlike_deepseek(const DecoderConfig& c) {
-  if (const std::string other = unlike_llama(c); !other.empty()) {
-    return other;
-  }
-  if (c.latent.kv_rank == 0 || c.moe.experts == 0 || c.window > 0 || c.qk_norm) {
-    return "it has latent attention and experts";
-  }
-  if (c.moe.every != 1 || !c.moe.dense_layers.empty()) {
-    return "it has experts in all layers but the first";
-  }
-  return "";
+NameMap deepseek_names(const DecoderConfig& c) {
+  return llama_names(c, [&c](int64_t layer) {
+    return joined(joined(norm_parts(), latent_parts(c)), expert_parts(c, layer));
+  });
 }
-
-NameMap deepseek_names(const DecoderConfig& c) { return llama_frame(c, name_layer); }
 
 }  // namespace ingot

@@ -1,6 +1,9 @@
 #pragma once
 
-#include "ingot/models/expert_layout.h"
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "ingot/models/llama_layout.h"
 
 namespace ingot {
 
@@ -8,16 +11,16 @@ namespace ingot {
 // layers that are dense.
 
 // What a missing key means.
-struct DeepseekDefaults {
+struct DeepseekKeys {
   int64_t experts, shared, top_k, expert_hidden, dense_first, groups, groups_kept;
   double scale;
 };
 
-void read_deepseek(const nlohmann::json& json, const std::string& file,
-                   const DeepseekDefaults& missing, DecoderConfig& config);
-void write_deepseek(const DecoderConfig& config, nlohmann::json& out);
-// "" if a config is of either.
-std::string unlike_deepseek(const DecoderConfig& config);
+// After read_usual.
+void read_deepseek(const nlohmann::json& json, const std::string& file, const DeepseekKeys& missing,
+                   DecoderConfig& config);
+void write_deepseek(const DecoderConfig& config, const char* model_type, const char* class_name,
+                    nlohmann::json& out);
 NameMap deepseek_names(const DecoderConfig& config);
 
 }  // namespace ingot

@@ -96,10 +96,12 @@ LayerParts mlp_parts(const DecoderConfig& c) {
           {"mlp.down_proj", {"mlp.down"}, *c.mlp_bias}};
 }
 
+LayerParts norm_parts() {
+  return {{"input_layernorm", {"attention_norm"}}, {"post_attention_layernorm", {"mlp_norm"}}};
+}
+
 LayerParts llama_parts(const DecoderConfig& c) {
-  const LayerParts norms = {{"input_layernorm", {"attention_norm"}},
-                            {"post_attention_layernorm", {"mlp_norm"}}};
-  return joined(norms, joined(attention_parts(c), mlp_parts(c)));
+  return joined(norm_parts(), joined(attention_parts(c), mlp_parts(c)));
 }
 
 LayerParts joined(LayerParts first, const LayerParts& second) {
@@ -107,26 +109,31 @@ LayerParts joined(LayerParts first, const LayerParts& second) {
   return first;
 }
 
-void add_layers(const DecoderConfig& c, const std::string& prefix, const LayerParts& parts,
+void add_layers(const DecoderConfig& c, const std::string& prefix, const PartsOfLayer& parts,
                 NameMap& map) {
   for (int64_t layer = 0; layer < c.layers; ++layer) {
-    for (const LayerPart& part : parts) {
-      for (const char* tensor : {".weight", ".bias"}) {
-        if (tensor == std::string_view(".bias") && !part.bias) {
-          continue;
-        }
-        NamePair pair{
-            concat(prefix, layer, ".", part.theirs, tensor), {}, Stored::as_ours, part.alternating};
-        for (const std::string& ours : part.ours) {
-          pair.ours.push_back(concat("layers.", layer, ".", ours, tensor));
-        }
-        map.pairs.push_back(std::move(pair));
+    const auto add = [&](const LayerPart& part, const char* tensor) {
+      NamePair pair{
+          concat(prefix, layer, ".", part.theirs, tensor), {}, Stored::as_ours, part.alternating};
+      for (const std::string& ours : part.ours) {
+        pair.ours.push_back(concat("layers.", layer, ".", ours, tensor));
+      }
+      map.pairs.push_back(std::move(pair));
+    };
+    for (const LayerPart& part : parts(layer)) {
+      add(part, part.whole ? "" : ".weight");
+      if (part.bias) {
+        add(part, ".bias");
       }
     }
   }
 }
 
 NameMap llama_names(const DecoderConfig& c, const LayerParts& parts) {
+  return llama_names(c, [&parts](int64_t) { return parts; });
+}
+
+NameMap llama_names(const DecoderConfig& c, const PartsOfLayer& parts) {
   NameMap map;
   map.pairs.push_back({"model.embed_tokens.weight", {"embedding.weight"}});
   add_layers(c, "model.layers.", parts, map);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
@@ -44,20 +45,24 @@ struct LayerPart {
   std::string theirs;
   std::vector<std::string> ours;
   bool bias = false;        // besides the weight
+  bool whole = false;       // the names are those of a tensor: no .weight follows
   int64_t alternating = 1;  // see NamePair
 };
 using LayerParts = std::vector<LayerPart>;
+using PartsOfLayer = std::function<LayerParts(int64_t layer)>;
 
 LayerParts attention_parts(const DecoderConfig& c);  // self_attn.*
 LayerParts mlp_parts(const DecoderConfig& c);        // mlp.*
-LayerParts llama_parts(const DecoderConfig& c);      // these, and a norm before each
+LayerParts norm_parts();                             // the norms before attention and mlp
+LayerParts llama_parts(const DecoderConfig& c);      // all of these
 LayerParts joined(LayerParts first, const LayerParts& second);
 
 // `prefix`N.`theirs`.weight and .bias of every layer N.
-void add_layers(const DecoderConfig& c, const std::string& prefix, const LayerParts& parts,
+void add_layers(const DecoderConfig& c, const std::string& prefix, const PartsOfLayer& parts,
                 NameMap& map);
 // model.embed_tokens, model.layers.N, model.norm and lm_head.
 NameMap llama_names(const DecoderConfig& c, const LayerParts& parts);
+NameMap llama_names(const DecoderConfig& c, const PartsOfLayer& parts);
 // Adds "model." to the names of a file saved from the model below the head.
 std::string llama_spelled(const std::string& published);
 

@@ -24,8 +24,7 @@ namespace {
 const std::vector<std::string> families = {"mixtral", "qwen3_moe", "deepseek_v2", "deepseek_v3"};
 
 DecoderConfig tiny(const std::string& architecture) {
-  DecoderConfig c;
-  c.architecture = architecture;
+  DecoderConfig c = start_of(architecture);
   c.vocab = 40;
   c.width = 16;
   c.layers = 3;
@@ -229,18 +228,18 @@ TEST(Experts, ConfigurationsThatAreNotComputedAreRefused) {
   expect_refused("deepseek_v2", "topk_method", "best", "topk_method 'best' is not known");
   expect_refused("deepseek_v2", "mlp_bias", true, "'mlp_bias' is on");
   expect_refused("deepseek_v2", "moe_layer_freq", 2, "'moe_layer_freq' is on");
-  expect_refused("deepseek_v2", "kv_lora_rank", 0, "kv_lora_rank must be above 0: got 0");
+  expect_refused("deepseek_v2", "kv_lora_rank", 0, "kv_lora_rank: out of range: got 0");
   expect_refused("deepseek_v3", "scoring_func", "softmax", "scoring_func 'softmax' is not known");
   expect_refused("deepseek_v3", "n_group", 3, "experts is 4, groups is 3");
   expect_refused("mixtral", "num_experts_per_tok", 9, "top_k is 9, experts is 4");
-  expect_refused("mixtral", "num_local_experts", -1, "moe.experts");
-  expect_refused("mixtral", "num_attention_heads", 0, "heads");
+  expect_refused("mixtral", "num_local_experts", -1, "num_local_experts: out of range: got -1");
+  expect_refused("mixtral", "num_attention_heads", 0, "num_attention_heads: out of range");
   expect_refused("deepseek_v3", "q_lora_rank", -3, "latent.q_rank");
   expect_refused("deepseek_v3", "routed_scaling_factor", 0, "moe.scale");
   expect_refused("mixtral", "num_local_experts", 5,
                  "missing: model.layers.0.block_sparse_moe.experts.4.w1.weight [24, 16]");
   expect_refused("qwen3_moe", "mlp_only_layers", 3, "mlp_only_layers");
-  expect_refused("qwen3_moe", "decoder_sparse_step", 0, "moe.every");
+  expect_refused("qwen3_moe", "decoder_sparse_step", 0, "decoder_sparse_step: out of range");
 }
 
 MoeConfig four_experts() {
