@@ -36,18 +36,23 @@ std::string origin(const std::string& name) {
 
 }  // namespace
 
+TensorDict upcycled_weights(const Decoder& model, const DecoderConfig& dense,
+                            const TensorDict& weights, uint64_t seed) {
+  check_equal_start(complete(dense), model.config());
+  const TensorDict fresh = nn::initial_values(model, {"normal", router_deviation}, seed);
+  return fresh.mapped([&](const std::string& name, const Tensor& value) {
+    const std::string from = origin(name);
+    return weights.contains(from) ? weights.at(from) : value;
+  });
+}
+
 std::unique_ptr<Decoder> upcycled(const Decoder& dense, const MoeConfig& moe, uint64_t seed) {
   DecoderConfig config = dense.config();
   config.moe = moe;
   config = complete(config);
   check_equal_start(dense.config(), config);
   auto model = std::make_unique<Decoder>(config, dense.dtype(), dense.embedding.weight.device());
-  const TensorDict source = dense.parameters();
-  const TensorDict fresh = nn::initial_values(*model, {"normal", router_deviation}, seed);
-  model->load(fresh.mapped([&](const std::string& name, const Tensor& value) {
-    const std::string from = origin(name);
-    return source.contains(from) ? source.at(from) : value;
-  }));
+  model->load(upcycled_weights(*model, dense.config(), dense.parameters(), seed));
   return model;
 }
 
