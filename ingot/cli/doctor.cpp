@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 #include <omp.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <array>
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -11,6 +13,7 @@
 #include "ingot/base/text_size.h"
 #include "ingot/cli/commands.h"
 #include "ingot/kernels/cpu/dispatch.h"
+#include "ingot/text/chat_check.h"
 #include "ingot/train/machine_peak.h"
 
 namespace ingot {
@@ -148,17 +151,45 @@ void examine(bool json, bool skip_speed) {
   }
 }
 
+// Whether training and inference agree on the chat template of a model folder.
+void examine_model(const std::string& folder, bool json) {
+  const ChatTemplate chat = ChatTemplate::load(folder);
+  const std::vector<ChatFinding> findings = check_chat(chat);
+  if (json) {
+    constexpr std::array<std::string_view, 3> states = {"good", "bad", "note"};
+    Json out = Json::array();
+    for (const ChatFinding& one : findings) {
+      out.push_back({{"conversation", one.conversation},
+                     {"what", one.subject},
+                     {"state", states[static_cast<size_t>(one.state)]},
+                     {"found", one.found}});
+    }
+    std::cout << Json({{"chat template", out}}).dump(2) << '\n';
+  } else {
+    fmt::print("chat template\n{}",
+               text_of(findings, isatty(STDOUT_FILENO) != 0 ? Colours::terminal : Colours::none));
+  }
+  check(is_good(findings), ErrorKind::format, folder,
+        ": the chat template does not fit training; mend what is marked ✗");
+}
+
 }  // namespace
 
 void add_doctor_command(CLI::App& program) {
-  CLI::App* verb = program.add_subcommand(
-      "doctor", "What this machine offers, what is off, and what that costs.");
-  verb->footer("Example: ingot doctor");
+  CLI::App* verb = program.add_subcommand("doctor",
+                                          "What this machine offers, what is off, and what that "
+                                          "costs; with a model, whether training and "
+                                          "inference agree on its chat template.");
+  verb->footer("Example: ingot doctor\n         ingot doctor models/qwen3");
+  auto model = std::make_shared<std::string>();
+  verb->add_option("model", *model, "a model folder: look at its chat template instead");
   auto json = std::make_shared<bool>(false);
   auto skip_speed = std::make_shared<bool>(false);
   verb->add_flag("--json", *json, "print JSON");
   verb->add_flag("--no-speed", *skip_speed, "do not measure, only look");
-  verb->callback([json, skip_speed] { examine(*json, *skip_speed); });
+  verb->callback([model, json, skip_speed] {
+    model->empty() ? examine(*json, *skip_speed) : examine_model(*model, *json);
+  });
 }
 
 }  // namespace ingot

@@ -54,8 +54,8 @@ class Checker {
  public:
   Checker(const ChatTemplate& chat, const ChatCheckOptions& options)
       : chat_(chat), options_(options), stops_(options.mask.stops) {
-    if (stops_.empty() && !chat.token("eos_token").empty()) {
-      stops_.push_back(chat.token("eos_token"));
+    if (stops_.empty()) {
+      stops_ = chat.stops();
     }
   }
 

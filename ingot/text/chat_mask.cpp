@@ -65,8 +65,8 @@ class Renderer {
       localtime_r(&now, &time);
       options_.apply.render.clock = [time] { return time; };
     }
-    if (const std::string eos = chat.token("eos_token"); stops_.empty() && !eos.empty()) {
-      stops_.push_back(eos);
+    if (stops_.empty()) {
+      stops_ = chat.stops();
     }
   }
 

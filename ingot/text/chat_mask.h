@@ -43,7 +43,7 @@ enum class Rewrites : uint8_t {
 
 struct MaskOptions {
   std::vector<std::string> roles = {"assistant"};  // learnt, unless a message says otherwise
-  std::vector<std::string> stops;                  // texts that end a turn; empty: eos_token
+  std::vector<std::string> stops;  // texts that end a turn; empty: those of the template
   Rewrites rewrites = Rewrites::split;
   ApplyOptions apply;  // add_generation_prompt is not used
 };

@@ -104,6 +104,57 @@ Sources sources_in_files(const std::filesystem::path& folder) {
   return out;
 }
 
+// `eos_token_id` of generation_config.json: a number or a list of them.
+Items stop_ids(const std::filesystem::path& folder) {
+  const std::optional<Value> generation = read_object(folder / "generation_config.json");
+  const Value* ids = generation ? generation->mapping()->find("eos_token_id") : nullptr;
+  if (ids == nullptr) {
+    return {};
+  }
+  return ids->list() != nullptr ? *ids->list() : Items{*ids};
+}
+
+// The text of an added token: in tokenizer_config.json by its id, in tokenizer.json in a list.
+std::optional<std::string> added_token(int64_t id, const Value* by_id, const Value* all) {
+  if (by_id != nullptr && by_id->mapping() != nullptr) {
+    const Value* found = by_id->mapping()->find(std::to_string(id));
+    return found == nullptr ? std::nullopt : token_text(*found);
+  }
+  for (size_t i = 0; all != nullptr && all->list() != nullptr && i < all->list()->size(); ++i) {
+    const Value& token = (*all->list())[i];
+    const Value* own = token.mapping() == nullptr ? nullptr : token.mapping()->find("id");
+    if (own != nullptr && own->integer() == id) {
+      return token_text(token);
+    }
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> stop_texts(const std::filesystem::path& folder,
+                                    const std::optional<Value>& config, const std::string& eos) {
+  std::vector<std::string> out;
+  if (!eos.empty()) {
+    out.push_back(eos);
+  }
+  const Items ids = stop_ids(folder);
+  if (ids.empty()) {
+    return out;
+  }
+  const Value* by_id = config ? config->mapping()->find("added_tokens_decoder") : nullptr;
+  const std::optional<Value> tokenizer =
+      by_id == nullptr ? read_object(folder / "tokenizer.json") : std::nullopt;
+  const Value* all = tokenizer ? tokenizer->mapping()->find("added_tokens") : nullptr;
+  for (const Value& id : ids) {
+    const std::optional<int64_t> number = id.integer();
+    const std::optional<std::string> text =
+        number ? added_token(*number, by_id, all) : std::nullopt;
+    if (text && !text->empty() && std::find(out.begin(), out.end(), *text) == out.end()) {
+      out.push_back(*text);
+    }
+  }
+  return out;
+}
+
 // Texts that did not come through a JSON reader may hold anything.
 void check_texts(const Value& value, const std::string& where) {
   if (const std::string* text = value.text()) {
@@ -125,6 +176,9 @@ void check_texts(const Value& value, const std::string& where) {
 ChatTemplate::ChatTemplate(std::string_view source, Mapping tokens, std::string name)
     : tokens_(std::move(tokens)) {
   templates_.emplace_back("default", jinja::Template(source, std::move(name)));
+  if (const std::string eos = token("eos_token"); !eos.empty()) {
+    stops_.push_back(eos);
+  }
 }
 
 ChatTemplate ChatTemplate::load(const std::filesystem::path& folder) {
@@ -137,6 +191,7 @@ ChatTemplate ChatTemplate::load(const std::filesystem::path& folder) {
       add_tokens(*file, out.tokens_);
     }
   }
+  out.stops_ = stop_texts(folder, config, out.token("eos_token"));
   std::string file = "chat_template.jinja";
   Sources sources = sources_in_files(folder);
   if (sources.empty()) {

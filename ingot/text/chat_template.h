@@ -39,6 +39,9 @@ class ChatTemplate {
   std::vector<std::string> names() const;
   const jinja::Mapping& tokens() const { return tokens_; }
   std::string token(std::string_view name) const;  // "bos_token"; "" where there is none
+  // The texts at which generation stops: eos_token, and the tokens that `eos_token_id` of
+  // generation_config.json names.
+  const std::vector<std::string>& stops() const { return stops_; }
 
   // The text of the conversation. The template sees messages, tools (none without), documents
   // (none), add_generation_prompt, the special tokens and the extra variables. Throws Error(format)
@@ -54,6 +57,7 @@ class ChatTemplate {
 
   std::vector<std::pair<std::string, jinja::Template>> templates_;
   jinja::Mapping tokens_;
+  std::vector<std::string> stops_;
 };
 
 }  // namespace ingot

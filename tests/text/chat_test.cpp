@@ -291,6 +291,21 @@ TEST(ChatTemplates, AreReadFromAFolderInTheOrderOfTransformers) {
             std::string::npos);
 }
 
+TEST(ChatTemplates, StopAtEosAndWhatTheGenerationConfigNames) {
+  const TemporaryFolder folder;
+  write_file(folder / "chat_template.jinja", "x");
+  write_file(folder / "tokenizer_config.json",
+             R"({"eos_token": "<eos>", "added_tokens_decoder": {"107": {"content": "<end>"}}})");
+  EXPECT_EQ(ChatTemplate::load(folder.path()).stops(), std::vector<std::string>{"<eos>"});
+  write_file(folder / "generation_config.json", R"({"eos_token_id": [1, 107, "x"]})");
+  EXPECT_EQ(ChatTemplate::load(folder.path()).stops(),
+            (std::vector<std::string>{"<eos>", "<end>"}));
+  write_file(folder / "tokenizer_config.json", R"({"eos_token": "<eos>"})");
+  write_file(folder / "tokenizer.json", R"({"added_tokens": [{"id": 107, "content": "<stop>"}]})");
+  EXPECT_EQ(ChatTemplate::load(folder.path()).stops(),
+            (std::vector<std::string>{"<eos>", "<stop>"}));
+}
+
 TEST(ChatTemplates, PassExtraVariablesAndRefuseTextsThatAreNotUtf8) {
   const ChatTemplate chat = chat_of("{{ enable_thinking is defined }}{{ tools is none }}", "");
   ApplyOptions options;
