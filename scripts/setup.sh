@@ -25,6 +25,7 @@ libspdlog-dev        # logging
 libxxhash-dev        # hashes of tensors in checkpoints
 libpcre2-dev         # pre-tokenizer patterns
 libicu-dev           # Unicode
+libsentencepiece-dev # training of Unigram tokenizers
 libgtest-dev         # tests
 libgmock-dev         # tests: matchers
 librapidcheck-dev    # tests: properties over random inputs

@@ -385,7 +385,8 @@ TrainedBpe BpeTrainer::train(const std::function<bool(int64_t)>& progress) const
                                                        : to_symbols(merging.tokens()[i]));
   }
   spec.pre_tokenizer = pre_tokenizer_;
-  spec.decoder = R"({"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,"use_regex":true})";
+  spec.decoder =
+      R"({"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,"use_regex":true})";
   return out;
 }
 

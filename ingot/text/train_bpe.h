@@ -25,14 +25,14 @@ struct BpeTraining {
   TieBreak ties = TieBreak::smallest_ids;
   // Single bytes have ids in the order of GPT-2's alphabet, as in its vocabulary; else their value.
   bool bytes_by_symbol = true;
-  bool all_bytes = true;  // else only those that occur
+  bool all_bytes = true;             // else only those that occur
   std::vector<std::string> special;  // ids from 0; they divide the text and are not trained on
   std::string pattern;               // cuts text into words
 };
 
 struct TrainedBpe {
-  TokenizerSpec tokenizer;           // byte-level, ready to be written
-  std::vector<int64_t> merge_counts; // of each merge's pair when it was made
+  TokenizerSpec tokenizer;            // byte-level, ready to be written
+  std::vector<int64_t> merge_counts;  // of each merge's pair when it was made
 };
 
 // Byte-level byte-pair encoding learnt from a text: the most frequent pair of neighbours becomes a

@@ -16,8 +16,12 @@ namespace {
 using Json = nlohmann::json;
 
 TieBreak tie_named(const std::string& name) {
-  if (name == "smallest_ids") return TieBreak::smallest_ids;
-  if (name == "largest_bytes") return TieBreak::largest_bytes;
+  if (name == "smallest_ids") {
+    return TieBreak::smallest_ids;
+  }
+  if (name == "largest_bytes") {
+    return TieBreak::largest_bytes;
+  }
   EXPECT_EQ(name, "first_seen");
   return TieBreak::first_seen;
 }
