@@ -12,5 +12,8 @@ namespace ingot {
 // comes from counters, so dropout does. Chen et al. 2016, "Training Deep Nets with Sublinear Memory
 // Cost", arXiv:1604.06174.
 Tensor recomputed(const std::function<Tensor(const Tensor&)>& run, const Tensor& x);
+// The same for several results. Those that are no function of x for the backward (indices) get no
+// gradient, whatever history they carry.
+TensorList recomputed(const std::function<TensorList(const Tensor&)>& run, const Tensor& x);
 
 }  // namespace ingot

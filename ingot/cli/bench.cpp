@@ -106,6 +106,7 @@ void add_generate(CLI::App& verb) {
       ->check(CLI::PositiveNumber);
   generate->add_option("--tokens", arguments->tokens, "tokens written after it")
       ->check(CLI::Range(int64_t{2}, int64_t{1} << 40));
+  generate->add_flag("--int8", arguments->int8, "weights of linear maps in 8 bits");
   generate->add_flag("--json", arguments->json, "print JSON");
   generate->callback([arguments] { bench_generate(*arguments); });
 }

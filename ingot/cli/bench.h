@@ -46,6 +46,7 @@ struct GenerateBench {
   int64_t batch = 1;
   int64_t prompt = 128;
   int64_t tokens = 64;
+  bool int8 = false;
   bool json = false;
 };
 void bench_generate(const GenerateBench& arguments);
@@ -88,6 +89,9 @@ struct KernelTotal {
 };
 // Longest first.
 std::vector<KernelTotal> totals(const std::vector<KernelCall>& calls, const Limits& limits);
+// Their table, with what is left of `seconds`: the time of everything that was recorded.
+void print_kernels(const std::vector<KernelTotal>& kernels, double seconds);
+nlohmann::ordered_json kernels_json(const std::vector<KernelTotal>& kernels);
 
 // The calls as a trace that chrome://tracing and ui.perfetto.dev open.
 nlohmann::ordered_json trace_json(const std::vector<KernelCall>& calls);

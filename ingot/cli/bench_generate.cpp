@@ -14,20 +14,34 @@
 namespace ingot {
 namespace {
 
-// Bytes that one step must read: every weight that it multiplies by, and the cache's keys and
-// values at the middle of the text.
-double bytes_of_step(const Decoder& model, const TensorDict& parameters,
-                     const GenerateBench& arguments) {
-  const DecoderConfig& config = model.config();
-  double bytes = 0;
-  for (const auto& [name, p] : parameters) {
-    const bool looked_up = (p.storage() == model.embedding.weight.storage() && model.head) ||
-                           (model.positions && p.storage() == model.positions->weight.storage());
-    bytes += looked_up ? 0 : static_cast<double>(p.bytes());
+// Counts the bytes of weights: of parameters, and of codes with their scales.
+class WeightBytes : public nn::Visitor {
+ public:
+  double total = 0;
+
+ protected:
+  void on_parameter(const std::string&, Tensor& parameter, nn::Role role) override {
+    total += role == nn::Role::embedding ? 0 : static_cast<double>(parameter.bytes());
   }
+  void on_module(const std::string&, nn::Module& module) override {
+    const auto* map = dynamic_cast<nn::Linear*>(&module);
+    if (map != nullptr && map->coded.defined()) {
+      total += static_cast<double>(map->coded.codes.bytes() + map->coded.scales.bytes());
+    }
+  }
+};
+
+// Bytes that one step must read: every weight that it multiplies by (of tables that are looked up
+// in, next to nothing), and the cache's keys and values at the middle of the text.
+double bytes_of_step(Decoder& model, const GenerateBench& arguments) {
+  const DecoderConfig& config = model.config();
+  WeightBytes weights;
+  model.visit(weights);
+  const double tied = model.head ? 0 : static_cast<double>(model.embedding.weight.bytes());
   const int64_t times = arguments.prompt + arguments.tokens / 2;
-  return bytes + static_cast<double>(2 * arguments.batch * times * config.layers * config.kv_heads *
-                                     config.head_dim * size_of(model.dtype()));
+  return weights.total + tied +
+         static_cast<double>(2 * arguments.batch * times * config.layers * config.kv_heads *
+                             config.head_dim * size_of(model.dtype()));
 }
 
 }  // namespace
@@ -40,6 +54,9 @@ void bench_generate(const GenerateBench& arguments) {
         arguments.tokens, " do not fit in model.context = ", context);
   Session session(recipe, cpu_device);
   const NoGrad quiet;
+  if (arguments.int8) {
+    session.model().to_int8();
+  }
   const std::vector<Tokens> prompts(static_cast<size_t>(arguments.batch),
                                     Tokens(static_cast<size_t>(arguments.prompt), 0));
   const Tokens next(static_cast<size_t>(arguments.batch), 0);
@@ -50,13 +67,25 @@ void bench_generate(const GenerateBench& arguments) {
   read();
   const double prompt_seconds = seconds_of(read);
   decoding->feed(next);
+  const int64_t recorded = (arguments.tokens - 1) / 4;  // steps at the end, for the table
   std::vector<double> seconds;
-  for (int64_t i = 1; i < arguments.tokens; ++i) {
+  for (int64_t i = 1 + recorded; i < arguments.tokens; ++i) {
     seconds.push_back(seconds_of([&] { decoding->feed(next); }));
+  }
+  double recorded_seconds = 0;
+  std::vector<KernelCall> calls;
+  {
+    const Recording recording;
+    for (int64_t i = 0; i < recorded; ++i) {
+      recorded_seconds += seconds_of([&] { decoding->feed(next); });
+    }
+    calls = recording.calls();
   }
   const double step = median(seconds);
   const double bandwidth = measured_bandwidth().read;
-  const double bytes = bytes_of_step(session.model(), session.optimizer().parameters(), arguments);
+  const Limits limits{measured_limits(session.dtype()).flops, bandwidth};
+  const auto kernels = totals(calls, limits);
+  const double bytes = bytes_of_step(session.model(), arguments);
   const auto rows = static_cast<double>(arguments.batch);
   const double prompt_rate = rows * static_cast<double>(arguments.prompt) / prompt_seconds;
   if (arguments.json) {
@@ -67,7 +96,10 @@ void bench_generate(const GenerateBench& arguments) {
                                         {"bytes_per_token", bytes / rows},
                                         {"bytes_per_second", bytes / step},
                                         {"memory_bytes_per_second", bandwidth},
-                                        {"share", bytes / step / bandwidth}};
+                                        {"share", bytes / step / bandwidth},
+                                        {"recorded_steps", recorded},
+                                        {"recorded_seconds", recorded_seconds},
+                                        {"kernels", kernels_json(kernels)}};
     std::cout << out.dump() << '\n';
     return;
   }
@@ -77,6 +109,10 @@ void bench_generate(const GenerateBench& arguments) {
   fmt::print(
       "{:.1f} GB/s of weights and cache, {:.0f}% of the {:.1f} GB/s that memory is read at\n",
       1e-9 * bytes / step, 100 * bytes / step / bandwidth, 1e-9 * bandwidth);
+  if (recorded > 0) {
+    fmt::print("\nin {} of the steps:", recorded);
+    print_kernels(kernels, recorded_seconds);
+  }
 }
 
 }  // namespace ingot

@@ -95,6 +95,37 @@ std::vector<KernelTotal> totals(const std::vector<KernelCall>& calls, const Limi
   return out;
 }
 
+void print_kernels(const std::vector<KernelTotal>& kernels, double seconds) {
+  fmt::print("\n{:<38} {:>6} {:>10} {:>6} {:>9} {:>8} {:>6}\n", "kernel", "calls", "time", "share",
+             "GFLOP/s", "GB/s", "limit");
+  double rest = seconds;
+  const auto row = [&](const std::string& name, int64_t calls, double of_row) {
+    fmt::print("{:<38} {:>6} {:>7.2f} ms {:>5.1f}%", name, calls, 1e3 * of_row,
+               100 * of_row / seconds);
+  };
+  for (const KernelTotal& total : kernels) {
+    rest -= total.seconds;
+    row(total.name, total.calls, total.seconds);
+    fmt::print(" {:>9.1f} {:>8.1f} {:>5.0f}%\n", 1e-9 * total.flops / total.seconds,
+               1e-9 * total.bytes / total.seconds, 100 * total.limit_seconds / total.seconds);
+  }
+  row("outside kernels", 0, rest);
+  fmt::print("\n");
+}
+
+Json kernels_json(const std::vector<KernelTotal>& kernels) {
+  Json out = Json::array();
+  for (const KernelTotal& total : kernels) {
+    out.push_back({{"name", total.name},
+                   {"calls", total.calls},
+                   {"seconds", total.seconds},
+                   {"flops", total.flops},
+                   {"bytes", total.bytes},
+                   {"limit_seconds", total.limit_seconds}});
+  }
+  return out;
+}
+
 Json trace_json(const std::vector<KernelCall>& calls) {
   Json events = Json::array();
   for (const KernelCall& call : calls) {

@@ -96,19 +96,6 @@ StepResult run_steps(Session& session, int64_t steps) {
   return out;
 }
 
-Json kernels_json(const std::vector<KernelTotal>& kernels) {
-  Json out = Json::array();
-  for (const KernelTotal& total : kernels) {
-    out.push_back({{"name", total.name},
-                   {"calls", total.calls},
-                   {"seconds", total.seconds},
-                   {"flops", total.flops},
-                   {"bytes", total.bytes},
-                   {"limit_seconds", total.limit_seconds}});
-  }
-  return out;
-}
-
 void print_json(Session& session, const StepResult& bench, const Limits& limits) {
   const double rate = static_cast<double>(bench.report.flops) / bench.seconds;
   Json out;
@@ -131,25 +118,6 @@ void print_json(Session& session, const StepResult& bench, const Limits& limits)
   std::cout << out.dump() << '\n';
 }
 
-void print_kernels(const StepResult& bench, const Limits& limits) {
-  fmt::print("\n{:<38} {:>6} {:>10} {:>6} {:>9} {:>8} {:>6}\n", "kernel", "calls", "time", "share",
-             "GFLOP/s", "GB/s", "limit");
-  double rest = bench.recorded_seconds;
-  const auto row = [&](const std::string& name, int64_t calls, double seconds) {
-    fmt::print("{:<38} {:>6} {:>7.2f} ms {:>5.1f}%", name, calls, 1e3 * seconds,
-               100 * seconds / bench.recorded_seconds);
-  };
-  for (const KernelTotal& total : totals(bench.calls, limits)) {
-    rest -= total.seconds;
-    row(total.name, total.calls, total.seconds);
-    fmt::print(" {:>9.1f} {:>8.1f} {:>5.0f}%\n", 1e-9 * total.flops / total.seconds,
-               1e-9 * total.bytes / total.seconds, 100 * total.limit_seconds / total.seconds);
-  }
-  row("outside kernels", 0, rest);
-  fmt::print("\n{} allocations ({} from the system), {} page faults in this step\n",
-             bench.allocations, bench.system_calls, bench.page_faults);
-}
-
 void print_text(Session& session, const StepResult& bench, const Limits& limits) {
   const Recipe& recipe = session.recipe();
   const auto tokens = static_cast<double>(bench.report.tokens);
@@ -162,7 +130,9 @@ void print_text(Session& session, const StepResult& bench, const Limits& limits)
              text_flops(rate), 100 * rate / limits.flops, text_flops(limits.flops));
   fmt::print("peak memory: {} allocated, {} resident\n", text_bytes(bench.peak_allocated),
              text_bytes(bench.peak_resident));
-  print_kernels(bench, limits);
+  print_kernels(totals(bench.calls, limits), bench.recorded_seconds);
+  fmt::print("\n{} allocations ({} from the system), {} page faults in this step\n",
+             bench.allocations, bench.system_calls, bench.page_faults);
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 
 #include "ingot/base/config_help.h"
 #include "ingot/base/config_toml.h"
+#include "ingot/models/architecture.h"
+#include "ingot/models/pretrained.h"
 #include "ingot/optim/alternatives.h"
 
 namespace ingot {
@@ -14,6 +16,52 @@ constexpr std::array<std::string_view, 10> changeable = {
     "evaluate.every", "evaluate.batches",   "evaluate.batch", "checkpoint.every", "checkpoint.keep",
     "sample.prompt",  "sample.temperature", "sample.tokens",  "train.recompute",  "data.files",
 };
+
+// The text that a key ends up with, where one is given.
+std::optional<std::string> chosen(const std::vector<Setting>& settings,
+                                  const std::vector<std::string>& assignments,
+                                  const std::string& path) {
+  std::optional<std::string> out;
+  for (const Setting& setting : settings) {
+    if (setting.path == path && setting.value) {
+      const auto* text = std::get_if<std::string>(&*setting.value);
+      out = text != nullptr ? std::optional(*text) : out;
+    }
+  }
+  for (const std::string& assignment : assignments) {
+    if (assignment.starts_with(path + "=")) {
+      out = assignment.substr(path.size() + 1);
+      if (out->size() >= 2 && out->front() == '"' && out->back() == '"') {
+        out = out->substr(1, out->size() - 2);
+      }
+    }
+  }
+  return out;
+}
+
+// The model's values before the recipe's: those of a trained model, or of a family.
+void start_model(ModelConfig& model, const std::vector<Setting>& settings,
+                 const std::vector<std::string>& assignments) {
+  const auto from = chosen(settings, assignments, "model.from");
+  const auto architecture = chosen(settings, assignments, "model.architecture");
+  if (from && !from->empty()) {
+    static_cast<DecoderConfig&>(model) = read_published(*from).config;
+    check(!architecture || *architecture == model.architecture, ErrorKind::config,
+          "model.architecture: not that of model.from: architecture is ", architecture.value_or(""),
+          ", ", *from, " is ", model.architecture, "; leave one of the two out");
+  } else if (architecture) {
+    static_cast<DecoderConfig&>(model) = start_of(*architecture);
+  }
+}
+
+// A stretch that the recipe puts on a trained model starts from the length it was trained on.
+void stretch_from(ModelConfig& model, int64_t trained) {
+  const std::string& kind = model.rope.scaling;
+  const bool needed = kind == "llama3" || kind == "yarn" || kind == "longrope";
+  if (needed && model.rope.original_context == 0 && model.context > trained) {
+    model.rope.original_context = trained;
+  }
+}
 
 // The kinds of optimizer and schedule decide which other keys there are, so they are read first.
 Recipe assemble(std::vector<Setting> settings, const std::vector<std::string>& assignments) {
@@ -31,11 +79,16 @@ Recipe assemble(std::vector<Setting> settings, const std::vector<std::string>& a
       }
     }
   }
+  start_model(recipe.model, settings, assignments);
+  const int64_t trained = recipe.model.context;
   const Fields fields = fields_of(recipe);
   for (const std::string& assignment : assignments) {
     settings.push_back(command_line_setting(fields, assignment));
   }
   apply_settings(fields, settings);
+  if (!recipe.model.from.empty()) {
+    stretch_from(recipe.model, trained);
+  }
   check_recipe(recipe);
   return recipe;
 }
@@ -57,7 +110,8 @@ void check_recipe(const Recipe& recipe) {
   check(recipe.train.batch % recipe.train.accumulate == 0, ErrorKind::config,
         "train.accumulate: must divide train.batch: accumulate is ", recipe.train.accumulate,
         ", batch is ", recipe.train.batch);
-  check(recipe.train.sequence <= recipe.model.context, ErrorKind::config,
+  const bool grows = recipe.model.rope.scaling == "dynamic";  // beyond the context, as it is meant
+  check(recipe.train.sequence <= recipe.model.context || grows, ErrorKind::config,
         "train.sequence: longer than the model allows: sequence is ", recipe.train.sequence,
         ", model.context is ", recipe.model.context,
         "; raise model.context or shorten train.sequence");

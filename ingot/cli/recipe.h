@@ -17,6 +17,19 @@ namespace ingot {
 
 // A recipe: everything that decides what a run computes. One TOML file; the same keys in --set.
 
+// The network: the shape of a decoder, or a trained model with changes.
+struct ModelConfig : DecoderConfig {
+  std::string from;
+
+  template <class V>
+  void describe(V& v) {
+    v("from", from,
+      "folder of a trained model: its weights, and its values of all keys that are not set; empty: "
+      "none");
+    DecoderConfig::describe(v);
+  }
+};
+
 struct LoopConfig {
   int64_t steps = 1000;
   int64_t batch = 16;
@@ -83,7 +96,7 @@ struct Recipe {
   std::string kind = "pretrain";
   int64_t seed = 1;
   std::string dtype = "bf16";
-  DecoderConfig model;
+  ModelConfig model;
   nn::InitConfig init;
   TextConfig data;
   LoopConfig train;

@@ -133,13 +133,24 @@ void print_summary(const Session& session, const Evaluation& found, const RunFol
   std::cout << out.dump() << '\n';
 }
 
+// What the model's config.json says besides its shape.
+std::string base_config(const ModelConfig& model) {
+  nlohmann::json out = nlohmann::json::parse(byte_model_config);
+  if (!model.from.empty()) {
+    nlohmann::json trained = nlohmann::json::parse(read_published(model.from).json);
+    trained.update(out, true);
+    out = std::move(trained);
+  }
+  return out.dump();
+}
+
 // After the last step: saved first, then measured, exported and shown.
 void finish(Session& session, const RunFolder& folder, Saver& saver, Validator& validator,
             const RunLog& log, bool json) {
   saver.save(session.state);
   const Evaluation found = validator.measure_all(session.state.step);
   SaveOptions options;
-  options.base_config = byte_model_config;
+  options.base_config = base_config(session.recipe().model);
   save_pretrained(session.model(), folder.model(), options);
   if (json) {
     print_summary(session, found, folder);

@@ -3,8 +3,13 @@
 #include <algorithm>
 
 #include "ingot/autograd/checkpoint.h"
+#include "ingot/autograd/grad_mode.h"
+#include "ingot/models/pretrained.h"
+#include "ingot/models/routing.h"
 #include "ingot/ops/cross_entropy.h"
+#include "ingot/tensor/copy.h"
 #include "ingot/tensor/factories.h"
+#include "ingot/train/router_losses.h"
 
 namespace ingot {
 namespace {
@@ -18,9 +23,21 @@ double counted(const Tensor& labels) {
          static_cast<double>(std::count(values.begin(), values.end(), ignored_label));
 }
 
+// The weights of a trained model, as they lie in its files.
+TensorDict trained_values(const Decoder& model, const std::string& folder) {
+  const Device device = model.embedding.weight.device();
+  return read_published(folder)
+      .weights(model.config())
+      .mapped([&](const std::string&, const Tensor& x) {
+        return converted(moved(x, device), DType::f32);
+      });
+}
+
 void start_weights(Decoder& model, Optimizer& optimizer, const Recipe& recipe) {
   const TensorDict values =
-      nn::initial_values(model, recipe.init, static_cast<uint64_t>(recipe.seed));
+      recipe.model.from.empty()
+          ? nn::initial_values(model, recipe.init, static_cast<uint64_t>(recipe.seed))
+          : trained_values(model, recipe.model.from);
   for (const auto& [name, tensor] : values) {
     optimizer.set_master(name, tensor);
   }
@@ -40,7 +57,7 @@ Session::Session(const Recipe& recipe, Device device)
       layer->wrap([](const nn::Block::Run& run, const Tensor& x) { return recomputed(run, x); });
     }
   }
-  objective_ = next_token_objective(*model_, recipe_.train);
+  objective_ = next_token_objective(*model_, recipe_.train, loads_);
 }
 
 TokensPerParameter Session::tokens_per_parameter(int64_t tokens) const {
@@ -64,22 +81,34 @@ Training Session::training(std::function<Batch(int64_t)> batch) {
   out.objective = objective_;
   out.optimizer = optimizer_.get();
   out.randomness = model_->randomness().get();
+  if (model_->config().moe.experts > 0) {
+    out.after_update = [this](StepReport& report) {
+      report.metrics["expert_load_max_over_mean"] = loads_.busiest();
+      report.metrics["idle_experts"] = loads_.idle();
+      steer_routers(*model_, loads_, model_->config().moe.bias_rate);
+      loads_.clear();
+    };
+  }
   return out;
 }
 
-Objective next_token_objective(const Decoder& model, const LoopConfig& config) {
+Objective next_token_objective(const Decoder& model, const LoopConfig& config,
+                               nn::ExpertLoads& loads) {
   CrossEntropyOptions options;
   options.ignore_index = ignored_label;
   options.z_loss = config.z_loss;
   options.label_smoothing = config.label_smoothing;
   options.softcap = model.config().logit_softcap;
-  return [&model, options](const Batch& batch) {
+  return [&model, &loads, options](const Batch& batch) {
     BatchInfo info;
     info.documents = batch.documents.value_or(Tensor());
-    const Tensor hidden = model.hidden(batch.ids, info);
+    std::vector<nn::Routed> routed;
+    const Tensor hidden =
+        recording() ? model.hidden(batch.ids, info, routed) : model.hidden(batch.ids, info);
     Loss loss;
     loss.sum = linear_cross_entropy(hidden, model.output_weight(), batch.labels, options);
     loss.count = counted(batch.labels);
+    add_router_losses(loss, routed, model.config().moe, batch.labels, loads);
     return loss;
   };
 }

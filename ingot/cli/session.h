@@ -4,6 +4,7 @@
 
 #include "ingot/cli/recipe.h"
 #include "ingot/models/decoder.h"
+#include "ingot/nn/expert_load.h"
 #include "ingot/scaling/tokens_per_parameter.h"
 #include "ingot/train/train.h"
 
@@ -15,6 +16,8 @@ class Session {
  public:
   // Builds the model with its initial weights and the optimizer's state.
   Session(const Recipe& recipe, Device device);
+  Session(const Session&) = delete;  // what it hands out refers to it
+  Session& operator=(const Session&) = delete;
 
   const Recipe& recipe() const { return recipe_; }
   Decoder& model() { return *model_; }
@@ -34,11 +37,15 @@ class Session {
   DType dtype_;
   std::unique_ptr<Decoder> model_;
   std::unique_ptr<Optimizer> optimizer_;
+  nn::ExpertLoads loads_;  // of the step that is being computed
   Objective objective_;
 };
 
-// The cross-entropy of every next token: Loss{sum over tokens, number of tokens}.
-Objective next_token_objective(const Decoder& model, const LoopConfig& config);
+// The cross-entropy of every next token: Loss{sum over tokens, number of tokens}. With gradients
+// recorded the losses of the model's routers are in it, and what its experts are given goes to
+// `loads`.
+Objective next_token_objective(const Decoder& model, const LoopConfig& config,
+                               nn::ExpertLoads& loads);
 
 // A batch of shapes alone, for the meta device.
 Batch shape_batch(int64_t batch, int64_t sequence);

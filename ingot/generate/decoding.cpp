@@ -56,10 +56,13 @@ void Decoding::feed(std::span<const int64_t> tokens) {
   for (size_t row = 0; row < texts_.size(); ++row) {
     texts_[row].push_back(tokens[row]);
   }
-  if (cache_.longest() < cache_.capacity()) {
-    read_next();
-  } else {
+  const int64_t held = cache_.longest();
+  if (held == cache_.capacity()) {
     read(std::max<int64_t>(1, model_.config().context / 2));
+  } else if (model_.turns_anew(held, held + 1)) {
+    read(held + 1);
+  } else {
+    read_next();
   }
 }
 

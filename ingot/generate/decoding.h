@@ -11,8 +11,9 @@ namespace ingot {
 using Tokens = std::vector<int64_t>;
 
 // Texts that a model continues side by side, one token a row at a time, with cached keys and
-// values. A text that outgrows the model's context goes on from its last half, read again.
-// Evaluation only: runs without gradients or dropout.
+// values. A text that outgrows the model's context goes on from its last half, read again; where
+// the angles of all positions change with the length (longrope), it is read again whole. The
+// longest row decides that for all. Evaluation only: runs without gradients or dropout.
 class Decoding {
  public:
   // `reserve`: tokens a row will be fed at most, for the size of the cache. Throws Error(argument)

@@ -26,7 +26,7 @@ struct AttentionRule {
 
 // y_i = Σ_j p_ij v_j with p_i = softmax of the scores s_ij;  lse_i = log2 Σ_j 2^(s_ij log2 e), +∞
 // for a query that sees no key.
-int64_t attention_workspace(const Shape& q, const Shape& k);
+int64_t attention_workspace(const Shape& q, const Shape& k, DType dtype);
 void attention(const Cpu& on, const ConstView& q, const ConstView& k, const ConstView& v,
                const AttentionRule& rule, const View& y, const View& lse, const View& workspace);
 
@@ -35,7 +35,7 @@ void attention(const Cpu& on, const ConstView& q, const ConstView& k, const Cons
 //   dv_j = Σ_i p_ij dy_i,   dq_i = scale Σ_j ds_ij k_j,   dk_j = scale Σ_i ds_ij q_i,
 // summed over the query heads of a group, in an order that depends on the shapes and the number of
 // threads alone.
-int64_t attention_backward_workspace(const Shape& q, const Shape& k);
+int64_t attention_backward_workspace(const Shape& q, const Shape& k, DType dtype);
 struct AttentionSaved {
   ConstView q, k, v, y, lse;
 };

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <span>
+
 #include "ingot/base/view.h"
 #include "ingot/device/on_device.h"
 
@@ -18,5 +20,13 @@ enum class Accumulate : bool { no, yes };
 // every row.
 void matmul(const Cpu& on, const ConstView& a, const ConstView& b, const View& y,
             Accumulate accumulate = Accumulate::no, const ConstView& bias = {});
+
+// y_i = a b_i [+ bias_i] for several b of one a, which few rows of a read in one go.
+struct Factor {
+  ConstView b;
+  View y;
+  ConstView bias;
+};
+void matmuls(const Cpu& on, const ConstView& a, std::span<const Factor> factors);
 
 }  // namespace ingot::kernels

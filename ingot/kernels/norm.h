@@ -16,11 +16,12 @@ struct NormForward {
   View y;                  // [N, D]
   View mean, rstd;         // [N] each, for the backward; rms_norm has no mean
   double eps = 0;
+  double gain_offset = 0;  // a in rms_norm: gains are stored as their difference from it
 };
 
 // y = (s − m) r w + b with m = mean s, r = 1 / √(mean (s − m)² + ε)
 void layer_norm(const Cpu& on, const NormForward& args);
-// y = s r w with r = 1 / √(mean s² + ε)
+// y = s r (a + w) with r = 1 / √(mean s² + ε)
 void rms_norm(const Cpu& on, const NormForward& args);
 
 struct NormBackward {
@@ -31,9 +32,10 @@ struct NormBackward {
   ConstView dsum;        // [N, D] or absent: a gradient that reached s directly
   View dx;               // [N, D]
   View dweight, dbias;   // [D] or absent
+  double gain_offset = 0;
 };
 
-// With n = (s − m) r and g = dy · w:
+// With n = (s − m) r and g = dy · w, for rms_norm dy · (a + w):
 //   dx = r (g − mean g − n mean(g n)) + dsum    dweight = Σ_rows dy n    dbias = Σ_rows dy
 void layer_norm_backward(const Cpu& on, const NormBackward& args);
 //   dx = r (g − n mean(g n)) + dsum             dweight = Σ_rows dy n

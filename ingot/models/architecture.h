@@ -21,20 +21,30 @@ struct Architecture {
   // Sets the keys this architecture has, and leaves the others.
   void (*write)(const DecoderConfig& config, nlohmann::json& out);
 
-  // "" if a complete config is of this architecture, otherwise what keeps it from being.
+  // "" if a complete config is of this architecture, otherwise what keeps it from being. Without:
+  // it is where read() gives back what write() was given.
   std::string (*misfit)(const DecoderConfig& config);
 
   NameMap (*names)(const DecoderConfig& config);
 
   // The published names as names() spells them, from an older or shorter spelling.
   std::string (*spelled)(const std::string& published);
+
+  // What a new model of this architecture starts from: its kinds of layers, no sizes. Without: the
+  // defaults of DecoderConfig.
+  DecoderConfig (*start)() = nullptr;
 };
 
 // All of them (table.cpp); the last takes every config.
 std::span<const Architecture> architectures();
-// Throws Error(config) naming those there are.
+// Throws Error(config) naming the nearest and those there are.
 const Architecture& architecture_named(std::string_view model_type);
-// The first that a complete config fits.
+// The one the config names if it fits, otherwise the first that does.
 const Architecture& architecture_of(const DecoderConfig& config);
+
+// "" if a complete config is of that architecture, otherwise what keeps it from being.
+std::string misfit_of(const Architecture& architecture, const DecoderConfig& config);
+// start() of the family of that name, or the defaults of DecoderConfig.
+DecoderConfig start_of(std::string_view architecture);
 
 }  // namespace ingot

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ingot/autograd/record.h"
 #include "ingot/nn/positions.h"
 #include "ingot/ops/elementwise.h"
 #include "ingot/ops/linear.h"
@@ -45,7 +46,8 @@ Decoder::Decoder(const DecoderConfig& config, DType dtype, Device device)
     : config_(complete(config)),
       embedding(config_.vocab, config_.width, dtype, device, config_.padding_id),
       dropout(config_.dropout),
-      norm(layer_options(config_, 0).norm, config_.width, *config_.norm_eps, dtype, device) {
+      norm(layer_options(config_, 0).norm, config_.width, *config_.norm_eps, dtype, device,
+           layer_options(config_, 0).gain_offset) {
   if (*config_.positions == "learned") {
     positions.emplace(config_.context, config_.width, dtype, device);
   }
@@ -63,13 +65,24 @@ Tensor Decoder::hidden(const Tensor& ids, const BatchInfo& info) const {
   return run(ids, nullptr, info);
 }
 
+Tensor Decoder::hidden(const Tensor& ids, const BatchInfo& info,
+                       std::vector<nn::Routed>& routed) const {
+  TensorList aside;
+  Tensor y = run(ids, nullptr, info, &aside);
+  for (size_t i = 0; i + 1 < aside.size(); i += 2) {
+    routed.push_back({aside[i], detach(aside[i + 1]), {}});
+  }
+  return y;
+}
+
 Tensor Decoder::hidden(const Tensor& ids, nn::KvCache& cache, const BatchInfo& info) const {
   Tensor y = run(ids, &cache, info);
   cache.advance(ids.size(1));
   return y;
 }
 
-Tensor Decoder::run(const Tensor& ids, nn::KvCache* cache, const BatchInfo& info) const {
+Tensor Decoder::run(const Tensor& ids, nn::KvCache* cache, const BatchInfo& info,
+                    TensorList* aside) const {
   check(ids.rank() == 2, ErrorKind::shape, "decoder: takes ids of shape [B, T]: got ", ids.shape());
   const int64_t length = length_of(ids, cache, info);
   check(!positions || length <= config_.context, ErrorKind::argument,
@@ -77,11 +90,14 @@ Tensor Decoder::run(const Tensor& ids, nn::KvCache* cache, const BatchInfo& info
         config_.context);
   const Tensor places =
       info.positions.defined() ? info.positions : usual_positions(ids.size(1), cache, ids.device());
-  nn::Context context = context_of(places, length, info);
+  nn::Context context = context_of(places, info);
   context.cache = cache;
+  context.aside = aside;
   context.randomness.training = context.randomness.training && cache == nullptr;
   Tensor x = dropout(embedded(ids, places), context.randomness);  // [B, T, D]
+  const LayerAngles angles = angles_of(places, length);
   for (const auto& layer : layers) {
+    context.rope = angles.of(config_, context.layer);
     x = (*layer)(x, context);
     ++context.layer;
   }
@@ -101,13 +117,30 @@ Tensor Decoder::embedded(const Tensor& ids, const Tensor& places) const {
   return x;
 }
 
-nn::Context Decoder::context_of(const Tensor& places, int64_t length, const BatchInfo& info) const {
+Decoder::LayerAngles Decoder::angles_of(const Tensor& places, int64_t length) const {
+  LayerAngles out;
+  if (*config_.positions != "rope") {
+    return out;
+  }
+  const auto tables = [&](const nn::RotaryConfig& rope) {
+    return nn::rotary_tables(rope, places, nn::rotated_features(rope, rotary_width(config_)),
+                             config_.context, length, accumulator(dtype()));
+  };
+  out.usual = tables(config_.rope);
+  out.windowed = config_.rope.local_base > 0 ? tables(nn::local_rotary(config_.rope)) : out.usual;
+  return out;
+}
+
+RopeTables Decoder::LayerAngles::of(const DecoderConfig& config, int64_t layer) const {
+  if (!is_rotated(config, layer)) {
+    return {};
+  }
+  return is_windowed(config, layer) ? windowed : usual;
+}
+
+nn::Context Decoder::context_of(const Tensor& places, const BatchInfo& info) const {
   nn::Context context;
-  if (*config_.positions == "rope") {
-    context.rope = nn::rotary_tables(config_.rope, places,
-                                     nn::rotated_features(config_.rope, config_.head_dim),
-                                     config_.context, length, accumulator(dtype()));
-  } else if (*config_.positions == "alibi") {
+  if (*config_.positions == "alibi") {
     context.alibi_slopes = nn::alibi_slopes(config_.heads, places.device());
   }
   context.documents = info.documents;
@@ -119,7 +152,7 @@ nn::Context Decoder::context_of(const Tensor& places, int64_t length, const Batc
 const Tensor& Decoder::output_weight() const { return head ? head->weight : embedding.weight; }
 
 Tensor Decoder::logits_of(const Tensor& hidden) const {
-  const Tensor y = linear(hidden, output_weight());
+  const Tensor y = head ? (*head)(hidden) : linear(hidden, embedding.weight);
   const double cap = config_.logit_softcap;
   return cap > 0 ? tanh(y / cap) * cap : y;
 }
@@ -128,10 +161,26 @@ Tensor Decoder::logits(const Tensor& ids, const BatchInfo& info) const {
   return logits_of(hidden(ids, info));
 }
 
+bool Decoder::turns_anew(int64_t from, int64_t to) const {
+  return *config_.positions == "rope" && nn::turns_anew(config_.rope, config_.context, from, to);
+}
+
 nn::KvCache Decoder::make_cache(int64_t batch, int64_t capacity) const {
-  return {{config_.layers, batch, capacity, config_.kv_heads, config_.head_dim},
-          dtype(),
-          embedding.weight.device()};
+  nn::KvCacheShape shape{config_.layers, batch, capacity, config_.kv_heads, config_.head_dim};
+  if (const LatentConfig& latent = config_.latent; latent.kv_rank > 0) {
+    shape.kv_heads = 1;
+    shape.head_dim = latent.kv_rank + latent.rope_dim;
+    shape.value_dim = 0;
+  }
+  return {shape, dtype(), embedding.weight.device()};
+}
+
+void Decoder::to_int8() {
+  if (!head) {
+    head.emplace(0, 0, nn::Bias::no, dtype(), cpu_device);
+    head->weight = embedding.weight;
+  }
+  nn::to_int8(*this);
 }
 
 void Decoder::visit(nn::Visitor& v) {

@@ -32,6 +32,8 @@ class Decoder : public nn::Module {
   // output_weight() and config().logit_softcap. Throws Error(argument) for a sequence longer than
   // the positions a model with learned ones has.
   Tensor hidden(const Tensor& ids, const BatchInfo& info = {}) const;
+  // The same, with what each layer's router decided (without the weights), in order of layers.
+  Tensor hidden(const Tensor& ids, const BatchInfo& info, std::vector<nn::Routed>& routed) const;
   // The same for tokens that follow those in `cache`, which then holds them too. Under NoGrad.
   Tensor hidden(const Tensor& ids, nn::KvCache& cache, const BatchInfo& info = {}) const;
   // The logits of hidden states: [..., D] → [..., V].
@@ -39,7 +41,13 @@ class Decoder : public nn::Module {
   Tensor logits(const Tensor& ids, const BatchInfo& info = {}) const;  // [B, T, V]
   const Tensor& output_weight() const;                                 // [V, D]
 
+  // Whether keys cached for a text of one length are wrong in a text of the other.
+  bool turns_anew(int64_t from, int64_t to) const;
   nn::KvCache make_cache(int64_t batch, int64_t capacity) const;
+
+  // Keeps the weights of all linear maps, the output map among them, in 8 bits from here on: for
+  // generating, no longer for training or saving.
+  void to_int8();
 
   // What dropout draws from: the trainer moves it on; off until `training` is set.
   const std::shared_ptr<Randomness>& randomness() const { return randomness_; }
@@ -51,12 +59,20 @@ class Decoder : public nn::Module {
   nn::Dropout dropout;
   std::vector<std::unique_ptr<nn::TransformerBlock>> layers;
   nn::Norm norm;
-  std::optional<nn::Linear> head;  // untied only
+  std::optional<nn::Linear> head;  // untied only, or in 8 bits
 
  private:
-  Tensor run(const Tensor& ids, nn::KvCache* cache, const BatchInfo& info) const;
+  Tensor run(const Tensor& ids, nn::KvCache* cache, const BatchInfo& info,
+             TensorList* aside = nullptr) const;
   Tensor embedded(const Tensor& ids, const Tensor& places) const;
-  nn::Context context_of(const Tensor& places, int64_t length, const BatchInfo& info) const;
+  nn::Context context_of(const Tensor& places, const BatchInfo& info) const;
+
+  // The rotary tables of one forward; undefined without rope.
+  struct LayerAngles {
+    RopeTables usual, windowed;
+    RopeTables of(const DecoderConfig& config, int64_t layer) const;
+  };
+  LayerAngles angles_of(const Tensor& places, int64_t length) const;
 
   std::shared_ptr<Randomness> randomness_ = std::make_shared<Randomness>();
 };

@@ -3,16 +3,21 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "ingot/models/latent_config.h"
+#include "ingot/models/moe_config.h"
 #include "ingot/nn/activation.h"
 #include "ingot/nn/rotary.h"
 #include "ingot/nn/transformer.h"
 
 namespace ingot {
 
-// A decoder-only language model. `architecture` says what the fields left open become (complete()):
-//   gpt2   layer norm, GELU, learned positions, biases, tied head (Radford et al. 2019)
-//   llama  RMS norm, SwiGLU, rotary positions, no biases (Touvron et al. 2023, arXiv:2302.13971)
+// The values of `architecture`.
+std::vector<std::string> family_names();
+
+// A decoder-only language model. `architecture` names the published family whose defaults stand for
+// what is left open; start_of() (models/architecture.h) has those that are no open fields here.
 struct DecoderConfig {
   std::string architecture = "llama";
   int64_t vocab = 256;    // V
@@ -35,20 +40,30 @@ struct DecoderConfig {
   std::optional<bool> output_bias;
   std::optional<bool> mlp_bias;
   bool qk_norm = false;
+  std::string qk_norm_span = "head";
+  bool gain_difference = false;
   bool residual = true;
+  bool parallel = false;
   double dropout = 0;
 
   int64_t window = 0;
+  int64_t full_every = 0;
+  std::optional<std::vector<int64_t>> windowed_layers;
+  int64_t unrotated_every = 0;
+  std::optional<std::vector<int64_t>> unrotated_layers;
   double attention_softcap = 0;
   double attention_scale = 0;
   bool scale_by_layer = false;
   double logit_softcap = 0;
   double embedding_scale = 1;
   int64_t padding_id = -1;
+  MoeConfig moe;
+  LatentConfig latent;
 
   template <class V>
   void describe(V& v) {
-    v("architecture", architecture, one_of({"gpt2", "llama"}), "what the keys left out become");
+    v("architecture", architecture, one_of(family_names()),
+      "published family whose defaults the keys left out take");
     v("vocab", vocab, at_least(1), "tokens of the vocabulary");
     v("width", width, at_least(1), "width of the residual stream");
     v("layers", layers, at_least(0), "transformer layers");
@@ -60,8 +75,8 @@ struct DecoderConfig {
     v("context", context, at_least(1), "longest sequence in tokens");
     v("norm", norm, one_of({"layer", "rms", "none"}), "kind of normalisation");
     v("norm_eps", norm_eps, above(0), "added to the variance or mean square");
-    v("norm_position", norm_position, one_of({"pre", "post", "sandwich"}),
-      "before each half of a layer, after its residual, or on both sides of it");
+    v("norm_position", norm_position, one_of({"pre", "post", "sandwich", "output"}),
+      "before each half of a layer, after its residual, on both sides of it, or on what it adds");
     v("activation", activation, one_of(nn::activation_names()), "of the feed-forward layer");
     v("positions", positions, one_of({"none", "sinusoidal", "learned", "rope", "alibi"}),
       "how the order of tokens is told");
@@ -70,17 +85,31 @@ struct DecoderConfig {
     v("attention_bias", attention_bias, "biases of queries, keys and values");
     v("output_bias", output_bias, "bias of attention's output map");
     v("mlp_bias", mlp_bias, "biases of the feed-forward layer");
-    v("qk_norm", qk_norm, "RMS norm of each head of queries and keys");
+    v("qk_norm", qk_norm, "RMS norm of queries and keys");
+    v("qk_norm_span", qk_norm_span, one_of({"head", "projection"}),
+      "what qk_norm runs over: each head, or all of them together");
+    v("gain_difference", gain_difference, "RMS norms store gains as their difference from 1");
     v("residual", residual, "whether a layer's halves are added to the stream or replace it");
+    v("parallel", parallel, "whether both halves of a layer read its input");
     v("dropout", dropout, half_open(0, 1), "of the embeddings and of what layers add");
     v("window", window, at_least(0), "tokens that a token sees, itself included; 0: all");
+    v("full_every", full_every, at_least(0),
+      "every so-many-th layer has no window; 0: all layers have it");
+    v("windowed_layers", windowed_layers, at_least(0),
+      "layers with the window, counted from 0; not set: as full_every says");
+    v("unrotated_every", unrotated_every, at_least(0),
+      "every so-many-th layer goes without rope; 0: none does");
+    v("unrotated_layers", unrotated_layers, at_least(0),
+      "layers without rope, counted from 0; not set: as unrotated_every says");
     v("attention_softcap", attention_softcap, at_least(0), "c of c tanh(score / c); 0: none");
     v("attention_scale", attention_scale, at_least(0), "of the scores; 0: 1 / sqrt(head_dim)");
     v("scale_by_layer", scale_by_layer, "divide scores by the layer's number, counted from 1");
     v("logit_softcap", logit_softcap, at_least(0), "c of c tanh(logit / c); 0: none");
-    v("embedding_scale", embedding_scale, above(0), "factor on the embeddings");
+    v("embedding_scale", embedding_scale, at_least(0), "factor on the embeddings; 0: sqrt(width)");
     v("padding_id", padding_id, at_least(-1),
       "id whose embedding gets no gradient from look-ups; -1: none");
+    v.group("moe", moe, "experts in place of feed-forward layers");
+    v.group("latent", latent, "latent attention in place of the usual one");
   }
 };
 
@@ -88,7 +117,18 @@ struct DecoderConfig {
 // other.
 DecoderConfig complete(DecoderConfig config);
 
+// Features of a head that stand in rotary_tables' argument: of latent attention, those that turn.
+int64_t rotary_width(const DecoderConfig& config);
+
 // What one layer is built from; `layer` counts from 0. The config must be complete.
 nn::TransformerOptions layer_options(const DecoderConfig& config, int64_t layer);
+
+// Whether a layer sees only the window, and whether it turns queries and keys.
+bool is_windowed(const DecoderConfig& config, int64_t layer);
+bool is_rotated(const DecoderConfig& config, int64_t layer);
+
+// The same model in one way of saying it: complete, layers listed where they differ, and fields
+// without effect at their defaults. Two configurations of one model are equal in it.
+DecoderConfig plainest(DecoderConfig config);
 
 }  // namespace ingot

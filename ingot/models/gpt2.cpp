@@ -2,34 +2,39 @@
 
 #include <nlohmann/json.hpp>
 
-#include "ingot/base/json.h"
 #include "ingot/models/published_config.h"
 
 namespace ingot {
 namespace {
 
-DecoderConfig read(const nlohmann::json& json, const std::string& file) {
-  const auto integer = [&](const char* key, int64_t fallback) {
-    return json_field_or<int64_t>(json, key, fallback, file);
-  };
-  const auto flag = [&](const char* key, bool fallback) {
-    return json_field_or<bool>(json, key, fallback, file);
-  };
+DecoderConfig start() {
   DecoderConfig c;
   c.architecture = "gpt2";
-  c.vocab = integer("vocab_size", 50257);
-  c.width = integer("n_embd", 768);
-  c.layers = integer("n_layer", 12);
-  c.heads = integer("n_head", 12);
-  c.context = integer("n_positions", 1024);
-  c.hidden = integer("n_inner", 4 * c.width);
-  c.activation = activation_from(
-      json_field_or<std::string>(json, "activation_function", "gelu_new", file), false);
-  c.norm_eps = json_field_or<double>(json, "layer_norm_epsilon", 1e-5, file);
-  c.tied = flag("tie_word_embeddings", true);
-  c.attention_scale = flag("scale_attn_weights", true) ? 0 : 1;
-  c.scale_by_layer = flag("scale_attn_by_inverse_layer_idx", false);
-  refuse_if(flag("add_cross_attention", false), "add_cross_attention", file);
+  c.norm = "layer";
+  c.activation = "gelu_tanh";
+  c.positions = "learned";
+  c.tied = true;
+  c.attention_bias = true;
+  c.output_bias = true;
+  c.mlp_bias = true;
+  return c;
+}
+
+DecoderConfig read(const nlohmann::json& json, const std::string& file) {
+  const ConfigKeys keys{json, file};
+  DecoderConfig c = start();
+  c.vocab = keys.size("vocab_size", 50257);
+  c.width = keys.size("n_embd", 768);
+  c.layers = keys.layers("n_layer", 12);
+  c.heads = keys.size("n_head", 12);
+  c.context = keys.size("n_positions", 1024);
+  c.hidden = keys.size("n_inner", 4 * c.width);
+  c.activation = activation_from(keys.text("activation_function", "gelu_new"), false);
+  c.norm_eps = keys.number("layer_norm_epsilon", 1e-5);
+  c.tied = keys.flag("tie_word_embeddings", true);
+  c.attention_scale = keys.flag("scale_attn_weights", true) ? 0 : 1;
+  c.scale_by_layer = keys.flag("scale_attn_by_inverse_layer_idx", false);
+  refuse_if(keys.flag("add_cross_attention", false), "add_cross_attention", file);
   return complete(c);
 }
 
@@ -43,7 +48,7 @@ void write(const DecoderConfig& c, nlohmann::json& out) {
   out["n_positions"] = c.context;
   out["n_ctx"] = c.context;
   out["n_inner"] = c.hidden;
-  out["activation_function"] = *activation_to(*c.activation);
+  activation_to(*c.activation, "activation_function", out);
   out["layer_norm_epsilon"] = *c.norm_eps;
   out["tie_word_embeddings"] = *c.tied;
   out["scale_attn_weights"] = c.attention_scale == 0;
@@ -53,27 +58,6 @@ void write(const DecoderConfig& c, nlohmann::json& out) {
       out[key] = 0.0;
     }
   }
-}
-
-std::string misfit(const DecoderConfig& c) {
-  const bool scaled = c.attention_scale == 0 || c.attention_scale == 1;
-  if (*c.norm != "layer" || c.norm_position != "pre" || *c.positions != "learned") {
-    return "gpt2 has layer norms before each half and learned positions";
-  }
-  if (!*c.attention_bias || !*c.output_bias || !*c.mlp_bias) {
-    return "gpt2 has biases everywhere";
-  }
-  if (nn::is_gated(nn::activation_named(*c.activation)) || !activation_to(*c.activation)) {
-    return "gpt2 has no activation " + *c.activation;
-  }
-  if (c.kv_heads != c.heads || c.head_dim * c.heads != c.width || !scaled) {
-    return "gpt2 has full heads that fill the width";
-  }
-  if (c.qk_norm || !c.residual || c.window != 0 || c.attention_softcap != 0 ||
-      c.logit_softcap != 0 || c.embedding_scale != 1 || c.padding_id != -1) {
-    return "gpt2 has none of qk_norm, window, softcaps, embedding_scale, padding_id";
-  }
-  return "";
 }
 
 NameMap names(const DecoderConfig& c) {
@@ -122,6 +106,6 @@ std::string spelled(const std::string& published) {
 
 }  // namespace
 
-Architecture gpt2_architecture() { return {"gpt2", read, write, misfit, names, spelled}; }
+Architecture gpt2_architecture() { return {"gpt2", read, write, nullptr, names, spelled, start}; }
 
 }  // namespace ingot

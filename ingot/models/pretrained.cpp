@@ -2,28 +2,63 @@
 
 #include <nlohmann/json.hpp>
 
+#include "ingot/base/describe.h"
 #include "ingot/base/files.h"
 #include "ingot/base/json.h"
+#include "ingot/base/log.h"
 #include "ingot/io/safetensors_shards.h"
 #include "ingot/models/architecture.h"
 
 namespace ingot {
 namespace {
 
-const char* published_dtype(DType dtype) {
-  switch (dtype) {
-    case DType::f16: return "float16";
-    case DType::bf16: return "bfloat16";
-    case DType::f64: return "float64";
-    default: return "float32";
+// Refuses sizes that no file has, before anything is made from them.
+void check_sizes(DecoderConfig& config, const std::string& file, int64_t tensors) {
+  constexpr int64_t largest = int64_t{1} << 30;
+  const Fields fields = fields_of(config);
+  try {
+    for (const Field& field : fields.all()) {
+      const auto value = field.checked(field.get());
+      const auto* whole = value ? std::get_if<int64_t>(&*value) : nullptr;
+      check(whole == nullptr || *whole <= largest, ErrorKind::config, field.path,
+            ": larger than any model: got ", text_of(value));
+    }
+  } catch (Error& error) {
+    error.within(file);
+    throw;
+  }
+  check(config.layers <= tensors, ErrorKind::config, file,
+        ": more layers than tensors: ", config.layers, " layers, the files hold ", tensors,
+        " tensors");
+}
+
+// The embedding may have more rows than the vocabulary, to divide evenly: they are kept, as tokens
+// that no text has.
+void take_rows(DecoderConfig& config, const NameMap& names, const TensorDict& published,
+               const std::string& file) {
+  for (const NamePair& pair : names.pairs) {
+    if (pair.ours.front() != "embedding.weight" || !published.contains(pair.theirs)) {
+      continue;
+    }
+    const Tensor& table = published.at(pair.theirs);
+    const int64_t rows = table.rank() == 2 ? table.size(0) : config.vocab;
+    check(rows >= config.vocab, ErrorKind::config, file,
+          ": vocab_size is larger than the embedding: ", "vocab_size is ", config.vocab, ", ",
+          pair.theirs, " is ", table.shape(), ", so tokens ", rows, " to ", config.vocab - 1,
+          " have no row; correct vocab_size or take the files that ", "belong to it");
+    if (rows > config.vocab) {
+      log_info(file, ": ", pair.theirs, " has ", rows, " rows for a vocabulary of ", config.vocab,
+               ": the ", rows - config.vocab, " rows of padding are kept, and count as tokens");
+      config.vocab = rows;
+    }
   }
 }
 
 nlohmann::json config_of(const Decoder& model, const SaveOptions& options) {
   nlohmann::json config = parse_json(options.base_config, "base_config");
-  architecture_of(model.config()).write(model.config(), config);
-  config["torch_dtype"] = published_dtype(model.dtype());
-  config.erase("dtype");
+  architecture_of(model.config()).write(plainest(model.config()), config);
+  // The word that version 5 writes, where the file that is continued has it.
+  config[config.contains("dtype") ? "dtype" : "torch_dtype"] = published_dtype(model.dtype());
   if (options.bos_token) {
     config["bos_token_id"] = *options.bos_token;
   }
@@ -46,22 +81,44 @@ nlohmann::json generation_config_of(const nlohmann::json& config) {
 
 }  // namespace
 
-Pretrained load_pretrained(const std::filesystem::path& folder, std::optional<DType> dtype) {
+const char* published_dtype(DType dtype) {
+  switch (dtype) {
+    case DType::f16: return "float16";
+    case DType::bf16: return "bfloat16";
+    case DType::f64: return "float64";
+    default: return "float32";
+  }
+}
+
+PublishedFolder read_published(const std::filesystem::path& folder) {
   const std::filesystem::path file = folder / "config.json";
   const nlohmann::json config = parse_json_file(file);
   const auto& architecture =
       architecture_named(json_field<std::string>(config, "model_type", file.string()));
-  const DecoderConfig shape = architecture.read(config, file.string());
   const SafetensorsSet stored(folder);
-  const TensorDict published = stored.tensors().renamed(architecture.spelled);
-  const NameMap names = architecture.names(shape);
+  PublishedFolder out;
+  out.architecture = &architecture;
+  out.json = config.dump(2);
+  out.config = architecture.read(config, file.string());
+  check_sizes(out.config, file.string(), static_cast<int64_t>(stored.names().size()));
+  out.tensors = stored.tensors().renamed(architecture.spelled);
+  take_rows(out.config, architecture.names(out.config), out.tensors, file.string());
+  return out;
+}
+
+TensorDict PublishedFolder::weights(const DecoderConfig& shape) const {
   const Decoder planned(shape, DType::f32, meta_device);
+  return from_published(architecture->names(shape), tensors, planned.parameters());
+}
+
+Pretrained load_pretrained(const std::filesystem::path& folder, std::optional<DType> dtype) {
   Pretrained out;
-  out.config = config.dump(2);
   try {
-    const TensorDict ours = from_published(names, published, planned.parameters());
+    const PublishedFolder published = read_published(folder);
+    const TensorDict ours = published.weights(published.config);
     const DType type = dtype.value_or(ours.at("embedding.weight").dtype());
-    out.model = std::make_unique<Decoder>(shape, type);
+    out.config = published.json;
+    out.model = std::make_unique<Decoder>(published.config, type);
     out.model->load(ours);
   } catch (Error& error) {
     error.within(concat("while loading ", folder.string()));

@@ -17,10 +17,27 @@ struct Pretrained {
   std::string config;  // config.json as it was read, to be written back with what Ingot ignores
 };
 
+// The same folder before a model is built from it: its tensors lie in the files.
+struct Architecture;
+struct PublishedFolder {
+  const Architecture* architecture = nullptr;
+  DecoderConfig config;  // complete; vocab counts the padding rows that the embedding has
+  TensorDict tensors;    // under published names, as names() spells them
+  std::string json;      // config.json
+
+  // Ours for a model of that shape, as views. Throws Error(format) listing what does not fit.
+  TensorDict weights(const DecoderConfig& shape) const;
+};
+// Throws Error(io), Error(format) or Error(config), each naming the file.
+PublishedFolder read_published(const std::filesystem::path& folder);
+
 // Reads a folder. Weights are converted to `dtype`; without one they keep the type the file stores
 // the embedding in. Throws Error(io), Error(format) or Error(config), each naming the file.
 Pretrained load_pretrained(const std::filesystem::path& folder,
                            std::optional<DType> dtype = std::nullopt);
+
+// config.json's word for an element type.
+const char* published_dtype(DType dtype);
 
 struct SaveOptions {
   std::string base_config = "{}";  // a config.json whose other keys are kept

@@ -14,10 +14,13 @@ struct ActivationName {
 };
 
 // The first of several words for one function is the one written.
-constexpr std::array<ActivationName, 8> activations = {{
+constexpr std::array<ActivationName, 11> activations = {{
+    {"gelu_pytorch_tanh", "", "geglu_tanh"},
     {"gelu_new", "gelu_tanh", "geglu_tanh"},
-    {"gelu_pytorch_tanh", "gelu_tanh", "geglu_tanh"},
+    {"gelu_pytorch_tanh", "gelu_tanh", ""},
+    {"gelu_fast", "gelu_tanh", "geglu_tanh"},
     {"gelu", "gelu", "geglu"},
+    {"gelu_python", "gelu", "geglu"},
     {"relu", "relu", "reglu"},
     {"silu", "silu", "swiglu"},
     {"swish", "silu", "swiglu"},
@@ -25,7 +28,53 @@ constexpr std::array<ActivationName, 8> activations = {{
     {"sigmoid", "", "glu"},
 }};
 
+bool is_null(const nlohmann::json& object, const char* key) {
+  const auto at = object.find(key);
+  return at != object.end() && at->is_null();
+}
+
 }  // namespace
+
+bool ConfigKeys::has(const char* key) const { return json.contains(key); }
+
+int64_t ConfigKeys::integer(const char* key, int64_t missing) const {
+  return json_field_or<int64_t>(json, key, missing, file);
+}
+
+int64_t ConfigKeys::integer(const char* key, int64_t missing, int64_t of_null) const {
+  return is_null(json, key) ? of_null : integer(key, missing);
+}
+
+int64_t ConfigKeys::size(const char* key, int64_t missing) const {
+  const int64_t value = integer(key, missing);
+  constexpr int64_t largest = int64_t{1} << 30;
+  check(value >= 1 && value <= largest, ErrorKind::config, file, ": ", key, ": out of range: got ",
+        value, ", allowed is 1 to ", largest);
+  return value;
+}
+
+int64_t ConfigKeys::layers(const char* key, int64_t missing) const {
+  const int64_t value = integer(key, missing);
+  check(value >= 0 && value <= 10000, ErrorKind::config, file, ": ", key, ": out of range: got ",
+        value, ", allowed is 0 to 10000");
+  return value;
+}
+
+double ConfigKeys::number(const char* key, double missing) const {
+  return json_field_or<double>(json, key, missing, file);
+}
+
+double ConfigKeys::number(const char* key, double missing, double of_null) const {
+  return is_null(json, key) ? of_null : number(key, missing);
+}
+
+bool ConfigKeys::flag(const char* key, bool missing) const {
+  return json_field_or<bool>(json, key, missing, file);
+}
+
+std::string ConfigKeys::text(const char* key, const std::string& missing) const {
+  return json_field_or<std::string>(json, key, missing, file);
+}
 
 std::string activation_from(std::string_view theirs, bool gated) {
   std::string all;
@@ -51,65 +100,49 @@ std::optional<std::string> activation_to(std::string_view ours) {
   return std::nullopt;
 }
 
-nn::RotaryConfig rotary_from(const nlohmann::json& config, const std::string& file) {
-  nn::RotaryConfig rope;
-  const auto parameters = config.find("rope_parameters");
-  const bool newer = parameters != config.end() && parameters->is_object();
-  const nlohmann::json nothing = nlohmann::json::object();
-  const auto scaling = config.find("rope_scaling");
-  const nlohmann::json& s = newer                                             ? *parameters
-                            : scaling != config.end() && scaling->is_object() ? *scaling
-                                                                              : nothing;
-  rope.base = json_field_or<double>(
-      s, "rope_theta", json_field_or<double>(config, "rope_theta", 10000.0, file), file);
-  rope.fraction = json_field_or<double>(config, "partial_rotary_factor", 1.0, file);
-  const std::string kind = json_field_or<std::string>(
-      s, "rope_type", json_field_or<std::string>(s, "type", "default", file), file);
-  rope.scaling = kind == "default" ? "none" : kind;
-  const bool known = rope.scaling == "none" || kind == "linear" || kind == "dynamic" ||
-                     kind == "llama3" || kind == "yarn";
-  check(known, ErrorKind::config, file, ": rope_scaling of type '", kind,
-        "' is not known; known are default, linear, dynamic, llama3, yarn");
-  rope.factor = json_field_or<double>(s, "factor", 1.0, file);
-  rope.original_context = json_field_or<int64_t>(s, "original_max_position_embeddings", 0, file);
-  rope.low_frequency = json_field_or<double>(s, "low_freq_factor", rope.low_frequency, file);
-  rope.high_frequency = json_field_or<double>(s, "high_freq_factor", rope.high_frequency, file);
-  rope.beta_fast = json_field_or<double>(s, "beta_fast", rope.beta_fast, file);
-  rope.beta_slow = json_field_or<double>(s, "beta_slow", rope.beta_slow, file);
-  rope.attention_factor = json_field_or<double>(s, "attention_factor", 0.0, file);
-  rope.mscale = json_field_or<double>(s, "mscale", 0.0, file);
-  rope.mscale_all_dim = json_field_or<double>(s, "mscale_all_dim", 0.0, file);
-  return rope;
+void activation_to(std::string_view ours, const char* key, nlohmann::json& config) {
+  const std::optional<std::string> theirs = activation_to(ours);
+  check(theirs, ErrorKind::config, key, ": no published word for the activation ", ours);
+  for (const ActivationName& entry : activations) {
+    const bool same = entry.plain == ours || entry.gated == ours;
+    if (same && config.contains(key) && config[key] == entry.theirs) {
+      return;
+    }
+  }
+  config[key] = *theirs;
 }
 
-void rotary_to(const nn::RotaryConfig& rope, nlohmann::json& config) {
-  nlohmann::json scaling = nullptr;
-  if (rope.scaling != "none") {
-    scaling = {{"rope_type", rope.scaling}, {"factor", rope.factor}};
-    if (rope.original_context > 0) {
-      scaling["original_max_position_embeddings"] = rope.original_context;
+std::optional<std::vector<int64_t>> windowed_layers_from(const nlohmann::json& config,
+                                                         int64_t layers, const std::string& file) {
+  const auto types = json_field_or<std::vector<std::string>>(config, "layer_types", {}, file);
+  if (!config.contains("layer_types") || is_null(config, "layer_types")) {
+    return std::nullopt;
+  }
+  check(static_cast<int64_t>(types.size()) == layers, ErrorKind::config, file,
+        ": layer_types does not list every layer: it has ", types.size(),
+        " entries, num_hidden_layers is ", layers);
+  std::vector<int64_t> out;
+  for (size_t layer = 0; layer < types.size(); ++layer) {
+    const std::string& type = types[layer];
+    check(type == "full_attention" || type == "sliding_attention", ErrorKind::config, file,
+          ": layer_types: '", type, "' of layer ", layer,
+          " is not known; known are full_attention, sliding_attention");
+    if (type == "sliding_attention") {
+      out.push_back(static_cast<int64_t>(layer));
     }
   }
-  if (rope.scaling == "llama3") {
-    scaling["low_freq_factor"] = rope.low_frequency;
-    scaling["high_freq_factor"] = rope.high_frequency;
-  } else if (rope.scaling == "yarn") {
-    scaling["beta_fast"] = rope.beta_fast;
-    scaling["beta_slow"] = rope.beta_slow;
-    for (const auto& [key, value] :
-         {std::pair{"attention_factor", rope.attention_factor}, std::pair{"mscale", rope.mscale},
-          std::pair{"mscale_all_dim", rope.mscale_all_dim}}) {
-      if (value > 0) {
-        scaling[key] = value;
-      }
-    }
+  return out;
+}
+
+void windowed_layers_to(const DecoderConfig& c, nlohmann::json& config) {
+  if (c.window == 0 && !config.contains("layer_types")) {
+    return;
   }
-  config.erase("rope_parameters");
-  config["rope_theta"] = rope.base;
-  config["rope_scaling"] = std::move(scaling);
-  if (rope.fraction != 1) {
-    config["partial_rotary_factor"] = rope.fraction;
+  nlohmann::json types = nlohmann::json::array();
+  for (int64_t layer = 0; layer < c.layers; ++layer) {
+    types.push_back(is_windowed(c, layer) ? "sliding_attention" : "full_attention");
   }
+  config["layer_types"] = std::move(types);
 }
 
 void refuse_if(bool on, std::string_view key, const std::string& file) {

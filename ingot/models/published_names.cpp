@@ -10,6 +10,15 @@
 namespace ingot {
 namespace {
 
+// `shape` with other sizes in the place of its first.
+Shape with_first(const Shape& shape, std::initializer_list<int64_t> sizes) {
+  Shape out(sizes);
+  for (int64_t i = 1; i < shape.rank(); ++i) {
+    out.push_back(shape[i]);
+  }
+  return out;
+}
+
 // The shape that `pair` has in the file.
 Shape published_shape(const NamePair& pair, const TensorDict& shapes) {
   Shape joined = shapes.at(pair.ours.front()).shape();
@@ -22,9 +31,41 @@ Shape published_shape(const NamePair& pair, const TensorDict& shapes) {
   return joined;
 }
 
+// Rows that alternate between the parts, put part after part.
+Tensor in_order(const Tensor& joined, const NamePair& pair, const TensorDict& shapes) {
+  if (pair.alternating == 1) {
+    return joined;
+  }
+  const auto turns = pair.alternating;
+  const Shape turned = with_first(joined.shape(), {turns, joined.size(0) / turns});
+  const Tensor by_turn = reshaped(dense(joined), turned);
+  TensorList parts;
+  int64_t begin = 0;
+  for (const std::string& name : pair.ours) {
+    const Shape& shape = shapes.at(name).shape();
+    const int64_t end = begin + shape[0] / turns;
+    parts.push_back(reshape(sliced(by_turn, 1, begin, end), shape));
+    begin = end;
+  }
+  return concat(parts, int64_t{0});
+}
+
+// The reverse, of the parts one after the other.
+Tensor alternating(const TensorList& parts, int64_t turns) {
+  TensorList by_turn;
+  for (const Tensor& part : parts) {
+    by_turn.push_back(reshape(part, with_first(part.shape(), {turns, part.size(0) / turns})));
+  }
+  const Tensor joined = concat(by_turn, int64_t{1});
+  Shape flat = parts.front().shape();
+  flat[0] = joined.size(0) * joined.size(1);
+  return reshape(joined, flat);
+}
+
 void take_apart(const NamePair& pair, const Tensor& stored, const TensorDict& shapes,
                 TensorDict& out) {
-  const Tensor joined = pair.stored == Stored::transposed ? transposed(stored, 0, 1) : stored;
+  const Tensor joined =
+      in_order(pair.stored == Stored::transposed ? transposed(stored, 0, 1) : stored, pair, shapes);
   if (pair.ours.size() == 1) {
     out.add(pair.ours.front(), joined);
     return;
@@ -78,7 +119,7 @@ TensorDict to_published(const NameMap& map, const TensorDict& ours) {
     for (const std::string& name : pair.ours) {
       parts.push_back(ours.at(name));
     }
-    const Tensor joined = parts.size() == 1 ? parts.front() : concat(parts, int64_t{0});
+    const Tensor joined = parts.size() == 1 ? parts.front() : alternating(parts, pair.alternating);
     out.add(pair.theirs,
             pair.stored == Stored::transposed ? copy_of(transposed(joined, 0, 1)) : joined);
   }

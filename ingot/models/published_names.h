@@ -8,13 +8,14 @@
 namespace ingot {
 
 // How published tensors stand for ours. One published tensor may hold several of ours, joined along
-// the output dimension, and may store a map as [In, Out].
+// the output dimension end to end or alternating, and may store a map as [In, Out].
 enum class Stored : bool { as_ours, transposed };
 
 struct NamePair {
   std::string theirs;
   std::vector<std::string> ours;
   Stored stored = Stored::as_ours;
+  int64_t alternating = 1;  // times that the parts take turns: heads, where q k v lie side by side
 };
 
 struct NameMap {

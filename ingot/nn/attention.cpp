@@ -23,18 +23,25 @@ Attention::Attention(const AttentionShape& s, DType dtype, Device device)
         "attention: query heads do not divide among key heads: heads is ", s.heads,
         ", kv_heads is ", s.kv_heads);
   if (s.qk_norm != NormKind::none) {
-    q_norm.emplace(s.qk_norm, s.head_dim, s.norm_eps, dtype, device);
-    k_norm.emplace(s.qk_norm, s.head_dim, s.norm_eps, dtype, device);
+    const bool whole = s.qk_norm_span == QkNormSpan::projection;
+    const int64_t q_width = whole ? s.heads * s.head_dim : s.head_dim;
+    const int64_t k_width = whole ? s.kv_heads * s.head_dim : s.head_dim;
+    q_norm.emplace(s.qk_norm, q_width, s.norm_eps, dtype, device, s.gain_offset);
+    k_norm.emplace(s.qk_norm, k_width, s.norm_eps, dtype, device, s.gain_offset);
   }
 }
 
 Tensor Attention::operator()(const Tensor& x, const Context& context) const {
   const AttentionShape& s = shape_;
-  const TensorList projected = apply_together(x, {&wq, &wk, &wv});
+  TensorList projected = apply_together(x, {&wq, &wk, &wv});
+  if (q_norm && s.qk_norm_span == QkNormSpan::projection) {
+    projected[0] = (*q_norm)(projected[0]);
+    projected[1] = (*k_norm)(projected[1]);
+  }
   Tensor q = in_heads(projected[0], s.heads, s.head_dim);
   Tensor k = in_heads(projected[1], s.kv_heads, s.head_dim);
   Tensor v = in_heads(projected[2], s.kv_heads, s.head_dim);
-  if (q_norm) {
+  if (q_norm && s.qk_norm_span == QkNormSpan::head) {
     q = (*q_norm)(q);
     k = (*k_norm)(k);
   }

@@ -6,6 +6,9 @@
 
 namespace ingot::nn {
 
+// What one norm of queries and keys runs over.
+enum class QkNormSpan : uint8_t { head, projection };
+
 struct AttentionShape {
   int64_t width = 0;     // D
   int64_t heads = 0;     // H
@@ -13,8 +16,10 @@ struct AttentionShape {
   int64_t head_dim = 0;  // C
   Bias bias = Bias::no;  // of queries, keys and values
   Bias output_bias = Bias::no;
-  NormKind qk_norm = NormKind::none;  // of each head of queries and keys
+  NormKind qk_norm = NormKind::none;  // of queries and keys
+  QkNormSpan qk_norm_span = QkNormSpan::head;
   double norm_eps = 1e-5;
+  double gain_offset = 0;
   RopeLayout rope_layout = RopeLayout::half_split;
   bool causal = true;
   double scale = 0;    // of the scores; 0: 1/√C

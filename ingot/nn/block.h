@@ -15,16 +15,17 @@ struct Context {
   Tensor key_lengths;   // [B] i32: keys at and beyond are padding; undefined: none
   Tensor alibi_slopes;  // [H]; undefined: no penalty on distance
   Randomness randomness;
-  KvCache* cache = nullptr;  // of a model that is generating
-  int64_t layer = 0;         // the layer's place in it
+  TensorList* aside = nullptr;  // collects what layers give besides y, such as a router's logits
+  KvCache* cache = nullptr;     // of a model that is generating
+  int64_t layer = 0;            // the layer's place in it
 };
 
 // One transformer layer: the unit that strategies wrap. Recompute, offload, sharding and profiling
 // are functions around its forward; models never mention them.
 class Block : public Module {
  public:
-  using Run = std::function<Tensor(const Tensor& x)>;
-  using Around = std::function<Tensor(const Run& run, const Tensor& x)>;
+  using Run = std::function<TensorList(const Tensor& x)>;  // y, then what the layer puts aside
+  using Around = std::function<TensorList(const Run& run, const Tensor& x)>;
 
   // forward(x) inside every Around, the last one added outermost.
   Tensor operator()(const Tensor& x, const Context& context) const;

@@ -51,6 +51,7 @@ Tensor initial_value(const Slot& slot, const InitConfig& c, int64_t blocks, uint
   const RandomKey key{seed, 0, site_named(slot.path)};
   switch (slot.role) {
     case Role::gain: return full(parameter.shape(), 1, DType::f32, parameter.device());
+    case Role::gain_difference:
     case Role::bias: return zeros(parameter.shape(), DType::f32, parameter.device());
     case Role::embedding:
       return normal(parameter.shape(), 0, c.deviation, key, DType::f32, parameter.device());

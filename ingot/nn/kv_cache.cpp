@@ -10,10 +10,12 @@ namespace ingot::nn {
 
 KvCache::KvCache(const KvCacheShape& shape, DType dtype, Device device)
     : shape_(shape), lengths_(static_cast<size_t>(shape.batch), 0) {
-  const Shape one = {shape.batch, shape.capacity, shape.kv_heads, shape.head_dim};
+  const int64_t value_dim = shape.value_dim < 0 ? shape.head_dim : shape.value_dim;
+  const Shape key = {shape.batch, shape.capacity, shape.kv_heads, shape.head_dim};
+  const Shape value = {shape.batch, shape.capacity, shape.kv_heads, value_dim};
   for (int64_t layer = 0; layer < shape.layers; ++layer) {
-    keys_.push_back(zeros(one, dtype, device));
-    values_.push_back(zeros(one, dtype, device));
+    keys_.push_back(zeros(key, dtype, device));
+    values_.push_back(zeros(value, dtype, device));
   }
 }
 
@@ -49,8 +51,6 @@ KvCache::Stored KvCache::extend(int64_t layer, const Tensor& k, const Tensor& v,
   if (even()) {
     options.query_offset = longest();
   } else {
-    check(options.window == 0, ErrorKind::argument,
-          "kv cache: a sliding window over rows of different lengths; use prompts of equal length");
     // One query a row, which sees exactly the tokens stored for its row.
     options.causal = false;
     std::vector<int32_t> seen;
@@ -58,8 +58,25 @@ KvCache::Stored KvCache::extend(int64_t layer, const Tensor& k, const Tensor& v,
       seen.push_back(static_cast<int32_t>(length + 1));
     }
     options.key_lengths = moved(tensor_of(seen, {shape_.batch}), k.device());
+    if (options.window > 0) {
+      options.documents = moved(in_window(end, options.window), k.device());
+      options.query_offset = end - 1;
+      options.window = 0;
+    }
   }
   return {sliced(keys, 1, 0, end), sliced(values, 1, 0, end)};
+}
+
+// Where each row's window is at its own place: the keys in it as one document, [B, S], which the
+// last place belongs to because the query stands there.
+Tensor KvCache::in_window(int64_t keys, int64_t window) const {
+  std::vector<int32_t> ids;
+  for (const int64_t length : lengths_) {
+    for (int64_t key = 0; key < keys; ++key) {
+      ids.push_back(key > length - window || key == keys - 1 ? 1 : 0);
+    }
+  }
+  return tensor_of(ids, {shape_.batch, keys});
 }
 
 void KvCache::store(Tensor& cache, const Tensor& fresh) const {

@@ -10,6 +10,7 @@ namespace ingot::nn {
 
 struct KvCacheShape {
   int64_t layers = 0, batch = 0, capacity = 0, kv_heads = 0, head_dim = 0;
+  int64_t value_dim = -1;  // features of a value where it has not head_dim; latents need none, 0
 };
 
 // The keys and values of the tokens a model has read, so that the next token costs one row. Rows of
@@ -39,9 +40,10 @@ class KvCache {
 
  private:
   void store(Tensor& cache, const Tensor& fresh) const;
+  Tensor in_window(int64_t keys, int64_t window) const;
 
   KvCacheShape shape_;
-  TensorList keys_, values_;  // per layer [B, capacity, K, C]
+  TensorList keys_, values_;  // per layer [B, capacity, K, C or value_dim]
   std::vector<int64_t> lengths_;
 };
 

@@ -4,6 +4,19 @@
 #include "ingot/tensor/factories.h"
 
 namespace ingot::nn {
+namespace {
+
+class Int8Converter : public Visitor {
+ protected:
+  void on_parameter(const std::string&, Tensor&, Role) override {}
+  void on_module(const std::string&, Module& module) override {
+    if (auto* map = dynamic_cast<Linear*>(&module)) {
+      map->to_int8();
+    }
+  }
+};
+
+}  // namespace
 
 Tensor parameter(const Shape& shape, DType dtype, Device device, double value) {
   const PurposeScope scope(Purpose::parameters);
@@ -17,7 +30,21 @@ Linear::Linear(int64_t in, int64_t out, Bias with_bias, DType dtype, Device devi
   }
 }
 
-Tensor Linear::operator()(const Tensor& x) const { return linear(x, weight, bias); }
+Tensor Linear::operator()(const Tensor& x) const {
+  return coded.defined() ? int8_linear(x, coded, bias) : linear(x, weight, bias);
+}
+
+Tensor Linear::plain_weight(DType dtype) const {
+  return coded.defined() ? dense_weight(coded, dtype) : weight;
+}
+
+void Linear::to_int8() {
+  if (!coded.defined()) {
+    const PurposeScope scope(Purpose::parameters);
+    coded = int8_weight(weight);
+    weight = Tensor();
+  }
+}
 
 void Linear::visit(Visitor& v) {
   v("weight", weight, role_);
@@ -28,10 +55,22 @@ TensorList apply_together(const Tensor& x, std::initializer_list<const Linear*> 
   TensorList weights;
   TensorList biases;
   for (const Linear* map : maps) {
+    if (map->coded.defined()) {
+      TensorList ys;
+      for (const Linear* each : maps) {
+        ys.push_back((*each)(x));
+      }
+      return ys;
+    }
     weights.push_back(map->weight);
     biases.push_back(map->bias);
   }
   return linears(x, weights, biases);
+}
+
+void to_int8(Module& module) {
+  Int8Converter converter;
+  module.visit(converter);
 }
 
 }  // namespace ingot::nn

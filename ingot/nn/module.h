@@ -13,11 +13,12 @@ namespace ingot::nn {
 
 // What a parameter is for: decides how it starts (initialise.h).
 enum class Role : uint8_t {
-  matrix,     // [Out, In] of a linear map
-  residual,   // the same, where it writes into the residual stream
-  embedding,  // [V, D], rows looked up by id
-  gain,       // [D], starts at 1
-  bias,       // [D], starts at 0
+  matrix,           // [Out, In] of a linear map
+  residual,         // the same, where it writes into the residual stream
+  embedding,        // [V, D], rows looked up by id
+  gain,             // [D], starts at 1
+  gain_difference,  // [D], a gain stored as its difference from 1: starts at 0
+  bias,             // [D], starts at 0
 };
 
 class Module;

@@ -5,10 +5,10 @@
 
 namespace ingot::nn {
 
-Norm::Norm(NormKind kind, int64_t width, double eps, DType dtype, Device device)
-    : kind_(kind), eps_(eps) {
+Norm::Norm(NormKind kind, int64_t width, double eps, DType dtype, Device device, double gain_offset)
+    : kind_(kind), eps_(eps), gain_offset_(kind == NormKind::rms ? gain_offset : 0) {
   if (kind != NormKind::none) {
-    weight = parameter({width}, dtype, device, 1);
+    weight = parameter({width}, dtype, device, 1 - gain_offset_);
   }
   if (kind == NormKind::layer) {
     bias = parameter({width}, dtype, device);
@@ -18,7 +18,7 @@ Norm::Norm(NormKind kind, int64_t width, double eps, DType dtype, Device device)
 Tensor Norm::operator()(const Tensor& x) const {
   switch (kind_) {
     case NormKind::layer: return layer_norm(x, weight, bias, eps_);
-    case NormKind::rms: return rms_norm(x, weight, eps_);
+    case NormKind::rms: return rms_norm(x, weight, eps_, gain_offset_);
     case NormKind::none: break;
   }
   return x;
@@ -27,7 +27,7 @@ Tensor Norm::operator()(const Tensor& x) const {
 NormedSum Norm::add(const Tensor& x, const Tensor& residual) const {
   switch (kind_) {
     case NormKind::layer: return add_layer_norm(x, residual, weight, bias, eps_);
-    case NormKind::rms: return add_rms_norm(x, residual, weight, eps_);
+    case NormKind::rms: return add_rms_norm(x, residual, weight, eps_, gain_offset_);
     case NormKind::none: break;
   }
   const Tensor sum = x + residual;
@@ -35,7 +35,7 @@ NormedSum Norm::add(const Tensor& x, const Tensor& residual) const {
 }
 
 void Norm::visit(Visitor& v) {
-  v("weight", weight, Role::gain);
+  v("weight", weight, gain_offset_ == 0 ? Role::gain : Role::gain_difference);
   v("bias", bias, Role::bias);
 }
 

@@ -20,6 +20,15 @@ std::vector<double> powers(double base, int64_t rotated) {
   return out;
 }
 
+double ntk_base(double base, double growth, int64_t rotated) {
+  const auto n = static_cast<double>(rotated);
+  return base * std::pow(growth, n / (n - 2));
+}
+
+int64_t trained_length(const RotaryConfig& c, int64_t context) {
+  return c.original_context > 0 ? c.original_context : context;
+}
+
 double mix(double a, double b, double share_of_b) { return a + (b - a) * share_of_b; }
 
 // With turns r = length · f / 2π over the original length:
@@ -56,8 +65,8 @@ int64_t rotated_features(const RotaryConfig& config, int64_t head_dim) {
 
 std::vector<double> rotary_frequencies(const RotaryConfig& config, int64_t rotated, int64_t context,
                                        int64_t length) {
-  const auto original =
-      static_cast<double>(config.original_context > 0 ? config.original_context : context);
+  const int64_t trained = trained_length(config, context);
+  const auto original = static_cast<double>(trained);
   std::vector<double> out = powers(config.base, rotated);
   if (config.scaling == "linear") {
     for (double& f : out) {
@@ -65,23 +74,39 @@ std::vector<double> rotary_frequencies(const RotaryConfig& config, int64_t rotat
     }
   } else if (config.scaling == "dynamic" && length > context) {
     const double excess = static_cast<double>(length) / static_cast<double>(context);
-    const auto n = static_cast<double>(rotated);
     const double grown = config.factor * excess - (config.factor - 1);
-    out = powers(config.base * std::pow(grown, n / (n - 2)), rotated);
+    out = powers(ntk_base(config.base, grown, rotated), rotated);
+  } else if (config.scaling == "ntk") {
+    out = powers(ntk_base(config.base, config.factor, rotated), rotated);
   } else if (config.scaling == "llama3") {
     stretch_llama3(out, config, original);
   } else if (config.scaling == "yarn") {
     stretch_yarn(out, config, original);
+  } else if (config.scaling == "longrope") {
+    const std::vector<double>& divisors =
+        length > trained ? config.long_factors : config.short_factors;
+    check(divisors.size() == out.size(), ErrorKind::config,
+          "rope: longrope needs a divisor for every pair: ", out.size(), " pairs, ",
+          divisors.size(), " divisors");
+    for (size_t p = 0; p < out.size(); ++p) {
+      out[p] /= divisors[p];
+    }
   }
   return out;
 }
 
-double rotary_amplitude(const RotaryConfig& config) {
-  if (config.scaling != "yarn") {
+double rotary_amplitude(const RotaryConfig& config, int64_t context) {
+  if (config.scaling != "yarn" && config.scaling != "longrope") {
     return 1;
   }
   if (config.attention_factor > 0) {
     return config.attention_factor;
+  }
+  if (config.scaling == "longrope") {  // equation 5 with the length the model is made for
+    const auto original = static_cast<double>(trained_length(config, context));
+    const double factor =
+        config.original_context > 0 ? static_cast<double>(context) / original : config.factor;
+    return factor <= 1 ? 1 : std::sqrt(1 + std::log(factor) / std::log(original));
   }
   const auto growth = [&](double weight) { return 0.1 * weight * std::log(config.factor) + 1; };
   return config.mscale > 0 && config.mscale_all_dim > 0
@@ -95,10 +120,57 @@ RopeTables rotary_tables(const RotaryConfig& config, const Tensor& positions, in
     return rope_tables(positions, rotated, config.base, dtype);
   }
   const std::vector<double> frequencies = rotary_frequencies(config, rotated, context, length);
-  const double amplitude = rotary_amplitude(config);
+  const double amplitude = rotary_amplitude(config, context);
   const Tensor rates = moved(tensor_of(frequencies, {rotated / 2}), positions.device());
   const Tensor angles = unsqueeze(converted(positions, DType::f64), -1) * rates;  // [..., n/2]
   return {converted(cos(angles) * amplitude, dtype), converted(sin(angles) * amplitude, dtype)};
+}
+
+bool turns_anew(const RotaryConfig& config, int64_t context, int64_t from, int64_t to) {
+  if (config.scaling == "dynamic") {
+    return from != to && std::max(from, to) > context;
+  }
+  const int64_t trained = trained_length(config, context);
+  return config.scaling == "longrope" && (from > trained) != (to > trained);
+}
+
+RotaryConfig local_rotary(const RotaryConfig& config) {
+  RotaryConfig out;
+  out.base = config.local_base;
+  out.fraction = config.fraction;
+  out.layout = config.layout;
+  return out;
+}
+
+RotaryConfig plain_rotary(const RotaryConfig& config, int64_t head_dim) {
+  RotaryConfig out;
+  out.base = config.base;
+  out.local_base = config.local_base;
+  out.fraction = config.fraction;
+  out.layout = config.layout;
+  const std::string& kind = config.scaling;
+  if (kind == "ntk") {
+    out.base = ntk_base(config.base, config.factor, rotated_features(config, head_dim));
+  } else if (kind != "none") {
+    out.scaling = kind;
+    out.factor = config.factor;
+    out.original_context = config.original_context;
+  }
+  if (kind == "llama3") {
+    out.low_frequency = config.low_frequency;
+    out.high_frequency = config.high_frequency;
+  } else if (kind == "yarn") {
+    out.beta_fast = config.beta_fast;
+    out.beta_slow = config.beta_slow;
+    out.attention_factor = config.attention_factor;
+    out.mscale = config.mscale;
+    out.mscale_all_dim = config.mscale_all_dim;
+  } else if (kind == "longrope") {
+    out.attention_factor = config.attention_factor;
+    out.short_factors = config.short_factors;
+    out.long_factors = config.long_factors;
+  }
+  return out;
 }
 
 RopeLayout rotary_layout(const RotaryConfig& config) {

@@ -117,7 +117,8 @@ TensorList attention_gradients(const Tensor& q, const Tensor& k, const Tensor& v
   Tensor dk = empty(k.shape(), k.dtype(), k.device());
   Tensor dv = empty(v.shape(), v.dtype(), v.device());
   Tensor delta = workspace_of(lse.elements(), q);
-  Tensor space = workspace_of(kernels::attention_backward_workspace(q.shape(), k.shape()), q);
+  Tensor space =
+      workspace_of(kernels::attention_backward_workspace(q.shape(), k.shape(), q.dtype()), q);
   count_flops(forward_flops(q, k, options) * 5 / 2);
   on_device(q.device(), [&](const auto& on) {
     kernels::attention_backward(on, {q.view(), k.view(), v.view(), y.view(), lse.view()}, dy.view(),
@@ -144,7 +145,7 @@ Tensor attention(const Tensor& given_q, const Tensor& given_k, const Tensor& giv
   }
   Tensor y = empty(q.shape(), q.dtype(), q.device());
   Tensor lse = empty({q.size(0), q.size(2), q.size(1)}, accumulator(q.dtype()), q.device());
-  Tensor space = workspace_of(kernels::attention_workspace(q.shape(), k.shape()), q);
+  Tensor space = workspace_of(kernels::attention_workspace(q.shape(), k.shape(), q.dtype()), q);
   count_flops(forward_flops(q, k, options));
   on_device(q.device(), [&](const auto& on) {
     kernels::attention(on, q.view(), k.view(), v.view(), rule_of(options, q.size(3)),

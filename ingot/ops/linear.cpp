@@ -72,24 +72,34 @@ Tensor as_wide_rows(const Tensor& x) {
 
 // y = a b or y += a b, for matrices.
 void multiply(const Tensor& a, const Tensor& b, Tensor& y, Accumulate accumulate = Accumulate::no,
-              const Tensor& bias = {},
               const std::source_location& caller = std::source_location::current()) {
   count_flops(2 * a.size(0) * a.size(1) * b.size(1));
   on_device(
       y.device(),
-      [&](const auto& on) {
-        kernels::matmul(on, a.view(), b.view(), y.fresh_view(), accumulate,
-                        bias.defined() ? bias.view() : ConstView());
-      },
+      [&](const auto& on) { kernels::matmul(on, a.view(), b.view(), y.fresh_view(), accumulate); },
       caller);
 }
 
-Tensor forward(const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  Tensor y = empty(with_last(x.shape(), weight.size(0)), x.dtype(), x.device());
-  Tensor rows = as_rows(y);
-  multiply(as_rows(x), transposed(as_rows(weight), 0, 1), rows, Accumulate::no,
-           bias.defined() ? dense(bias) : bias);
-  return y;
+// x W_iᵀ + b_i.
+TensorList forward(const Tensor& x, const TensorList& weights, const TensorList& biases) {
+  const Tensor a = as_rows(x);
+  TensorList ys, outputs, inputs, added;
+  for (size_t i = 0; i < weights.size(); ++i) {
+    ys.push_back(empty(with_last(x.shape(), weights[i].size(0)), x.dtype(), x.device()));
+    outputs.push_back(as_rows(ys.back()));
+    inputs.push_back(transposed(as_rows(weights[i]), 0, 1));
+    added.push_back(biases[i].defined() ? dense(biases[i]) : Tensor());
+    count_flops(2 * a.size(0) * a.size(1) * weights[i].size(0));
+  }
+  on_device(x.device(), [&](const auto& on) {
+    std::vector<kernels::Factor> factors;
+    for (size_t i = 0; i < weights.size(); ++i) {
+      factors.push_back({inputs[i].view(), outputs[i].fresh_view(),
+                         added[i].defined() ? added[i].view() : ConstView()});
+    }
+    kernels::matmuls(on, a.view(), factors);
+  });
+  return ys;
 }
 
 // dx = Σ_i dy_i W_i: [M, Out] [Out, In]. Each product is added in place.
@@ -160,20 +170,21 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   return linears(x, {weight}, {bias}).front();
 }
 
-TensorList linears(const Tensor& x, const TensorList& weights, const TensorList& biases) {
-  check(biases.empty() || biases.size() == weights.size(), ErrorKind::argument,
-        "linears: takes no biases or one a weight: ", weights.size(), " weights, ", biases.size(),
-        " biases");
-  TensorList ys;
+TensorList linears(const Tensor& x, const TensorList& weights, const TensorList& given_biases) {
+  check(given_biases.empty() || given_biases.size() == weights.size(), ErrorKind::argument,
+        "linears: takes no biases or one a weight: ", weights.size(), " weights, ",
+        given_biases.size(), " biases");
+  const TensorList biases = given_biases.empty() ? TensorList(weights.size()) : given_biases;
+  for (size_t i = 0; i < weights.size(); ++i) {
+    check_inputs("linear", x, weights[i], biases[i]);
+  }
+  TensorList ys = forward(x, weights, biases);
   std::vector<Saved> kept;
   std::vector<Formula> formulas;
   for (size_t i = 0; i < weights.size(); ++i) {
-    const Tensor bias = biases.empty() ? Tensor() : biases[i];
-    check_inputs("linear", x, weights[i], bias);
-    ys.push_back(forward(x, weights[i], bias));
     kept.push_back(saved(weights[i]));
     formulas.push_back(weight_formula(x, weights[i], i));
-    formulas.push_back(jointly({bias}, [i](const TensorList& dys) {
+    formulas.push_back(jointly({biases[i]}, [i](const TensorList& dys) {
       return TensorList{dys[i].defined() ? bias_gradient(dys[i]) : Tensor()};
     }));
   }

@@ -14,6 +14,12 @@ namespace {
 
 enum class Kind : uint8_t { layer, rms };
 
+// What a norm adds to its input's mean square, and to its gains.
+struct Constants {
+  double eps;
+  double gain_offset = 0;
+};
+
 void check_inputs(const char* op, const Tensor& x, const Tensor& weight, const Tensor& bias) {
   check(is_float(x.dtype()), ErrorKind::dtype, op, ": takes floating-point tensors: got ",
         x.dtype());
@@ -38,7 +44,7 @@ struct Normed {
 };
 
 Normed forward(Kind kind, const Tensor& x, const Tensor& residual, const Tensor& weight,
-               const Tensor& bias, double eps) {
+               const Tensor& bias, const Constants& constants) {
   const DType wide = accumulator(x.dtype());
   const Shape rows(std::span(x.shape().begin(), static_cast<size_t>(x.rank() - 1)));
   Normed out;
@@ -59,7 +65,8 @@ Normed forward(Kind kind, const Tensor& x, const Tensor& residual, const Tensor&
                                     out.y.fresh_view(),
                                     fresh_view_of(out.mean),
                                     out.rstd.fresh_view(),
-                                    eps};
+                                    constants.eps,
+                                    constants.gain_offset};
     kind == Kind::layer ? kernels::layer_norm(on, args) : kernels::rms_norm(on, args);
   });
   if (!out.sum.defined()) {
@@ -74,9 +81,11 @@ struct Kept {
   Saved sum, weight, bias;
   Tensor mean, rstd;
   bool wants_weight, wants_bias;
+  Constants constants;
 };
 
-Kept keep(Kind kind, const Normed& out, const Tensor& weight, const Tensor& bias) {
+Kept keep(Kind kind, const Normed& out, const Tensor& weight, const Tensor& bias,
+          const Constants& constants) {
   return {kind,
           saved(out.sum),
           saved(weight),
@@ -84,7 +93,8 @@ Kept keep(Kind kind, const Normed& out, const Tensor& weight, const Tensor& bias
           out.mean,
           out.rstd,
           weight.defined() && needs_grad(weight),
-          bias.defined() && needs_grad(bias)};
+          bias.defined() && needs_grad(bias),
+          constants};
 }
 
 // {dx, dweight, dbias} in one pass over memory. `dsum` may be undefined.
@@ -98,10 +108,16 @@ TensorList fused_backward(const Kept& kept, const Tensor& gradient, const Tensor
   Tensor dweight = kept.wants_weight ? empty(features, wide, sum.device()) : Tensor();
   Tensor dbias = kept.wants_bias ? empty(features, wide, sum.device()) : Tensor();
   on_device(sum.device(), [&](const auto& on) {
-    const kernels::NormBackward args{
-        sum.view(),          view_of(kept.weight()), view_of(kept.mean), kept.rstd.view(),
-        dy.view(),           view_of(direct),        dx.fresh_view(),    fresh_view_of(dweight),
-        fresh_view_of(dbias)};
+    const kernels::NormBackward args{sum.view(),
+                                     view_of(kept.weight()),
+                                     view_of(kept.mean),
+                                     kept.rstd.view(),
+                                     dy.view(),
+                                     view_of(direct),
+                                     dx.fresh_view(),
+                                     fresh_view_of(dweight),
+                                     fresh_view_of(dbias),
+                                     kept.constants.gain_offset};
     kept.kind == Kind::layer ? kernels::layer_norm_backward(on, args)
                              : kernels::rms_norm_backward(on, args);
   });
@@ -109,7 +125,7 @@ TensorList fused_backward(const Kept& kept, const Tensor& gradient, const Tensor
 }
 
 // The same formulas in operations, for gradients that are differentiated again.
-TensorList composed_backward(const Kept& kept, const Tensor& dy, double eps) {
+TensorList composed_backward(const Kept& kept, const Tensor& dy) {
   const DType type = kept.sum().dtype();
   const DType wide = accumulator(type);
   const bool centered = kept.kind == Kind::layer;
@@ -117,9 +133,10 @@ TensorList composed_backward(const Kept& kept, const Tensor& dy, double eps) {
   const Tensor x = cast(kept.sum(), wide);
   const Tensor dy_wide = cast(dy, wide);
   const Tensor c = centered ? x - mean(x, -1, Keep::yes) : x;
-  const Tensor rstd = rsqrt(mean(square(c), -1, Keep::yes) + eps);
+  const Tensor rstd = rsqrt(mean(square(c), -1, Keep::yes) + kept.constants.eps);
   const Tensor normed = c * rstd;
-  const Tensor g = weight.defined() ? dy_wide * cast(weight, wide) : dy_wide;
+  const Tensor g =
+      weight.defined() ? dy_wide * (cast(weight, wide) + kept.constants.gain_offset) : dy_wide;
   Tensor shifted = g - normed * mean(g * normed, -1, Keep::yes);
   if (centered) {
     shifted = shifted - mean(g, -1, Keep::yes);
@@ -131,21 +148,21 @@ TensorList composed_backward(const Kept& kept, const Tensor& dy, double eps) {
 }
 
 Tensor normalized(const char* op, Kind kind, const Tensor& input, const Tensor& weight,
-                  const Tensor& bias, double eps) {
+                  const Tensor& bias, const Constants& constants) {
   check_inputs(op, input, weight, bias);
   const Tensor x = contiguous(input);
   const Tensor w = weight.defined() ? contiguous(weight) : weight;
   const Tensor b = bias.defined() ? contiguous(bias) : bias;
-  const Normed out = forward(kind, x, {}, w, b, eps);
-  return record(op, out.y,
-                jointly({x, w, b}, [kept = keep(kind, out, w, b), eps](const TensorList& dys) {
-                  return recording() ? composed_backward(kept, dys[0], eps)
-                                     : fused_backward(kept, dys[0], {});
-                }));
+  const Normed out = forward(kind, x, {}, w, b, constants);
+  return record(
+      op, out.y,
+      jointly({x, w, b}, [kept = keep(kind, out, w, b, constants)](const TensorList& dys) {
+        return recording() ? composed_backward(kept, dys[0]) : fused_backward(kept, dys[0], {});
+      }));
 }
 
 NormedSum normalized_sum(const char* op, Kind kind, const Tensor& input, const Tensor& residual,
-                         const Tensor& weight, const Tensor& bias, double eps) {
+                         const Tensor& weight, const Tensor& bias, const Constants& constants) {
   check_inputs(op, input, weight, bias);
   check(residual.shape() == input.shape() && residual.dtype() == input.dtype(), ErrorKind::shape,
         op, ": x and residual differ: x is ", input.dtype(), " ", input.shape(), ", residual is ",
@@ -154,9 +171,10 @@ NormedSum normalized_sum(const char* op, Kind kind, const Tensor& input, const T
   const Tensor r = contiguous(residual);
   const Tensor w = weight.defined() ? contiguous(weight) : weight;
   const Tensor b = bias.defined() ? contiguous(bias) : bias;
-  const Normed out = forward(kind, x, r, w, b, eps);
+  const Normed out = forward(kind, x, r, w, b, constants);
   const TensorList behind = {history_of(x), history_of(r)};
-  const auto vjp = [kept = keep(kind, out, w, b), behind, op](const TensorList& dys) -> TensorList {
+  const auto vjp = [kept = keep(kind, out, w, b, constants), behind,
+                    op](const TensorList& dys) -> TensorList {
     if (!dys[0].defined()) {  // only the sum was used
       return {dys[1], dys[1], Tensor(), Tensor()};
     }
@@ -176,20 +194,21 @@ NormedSum normalized_sum(const char* op, Kind kind, const Tensor& input, const T
 }  // namespace
 
 Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
-  return normalized("layer_norm", Kind::layer, x, weight, bias, eps);
+  return normalized("layer_norm", Kind::layer, x, weight, bias, {eps});
 }
 
-Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps) {
-  return normalized("rms_norm", Kind::rms, x, weight, {}, eps);
+Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps, double gain_offset) {
+  return normalized("rms_norm", Kind::rms, x, weight, {}, {eps, gain_offset});
 }
 
-NormedSum add_rms_norm(const Tensor& x, const Tensor& residual, const Tensor& weight, double eps) {
-  return normalized_sum("add_rms_norm", Kind::rms, x, residual, weight, {}, eps);
+NormedSum add_rms_norm(const Tensor& x, const Tensor& residual, const Tensor& weight, double eps,
+                       double gain_offset) {
+  return normalized_sum("add_rms_norm", Kind::rms, x, residual, weight, {}, {eps, gain_offset});
 }
 
 NormedSum add_layer_norm(const Tensor& x, const Tensor& residual, const Tensor& weight,
                          const Tensor& bias, double eps) {
-  return normalized_sum("add_layer_norm", Kind::layer, x, residual, weight, bias, eps);
+  return normalized_sum("add_layer_norm", Kind::layer, x, residual, weight, bias, {eps});
 }
 
 }  // namespace ingot

@@ -77,6 +77,9 @@ StepReport train_step(TrainState& state, Training& training) {
   for (const auto& [name, value] : total.metrics) {
     report.metrics[name] = value / total.count;
   }
+  if (training.after_update) {
+    training.after_update(report);
+  }
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return report;
 }

@@ -48,8 +48,9 @@ struct Training {
   Objective objective;
   Optimizer* optimizer = nullptr;
   Randomness* randomness = nullptr;  // told the step and micro-batch before each forward
-  std::vector<Observer*> observers;  // called in this order
-  std::function<bool()> stop;        // asked before each step
+  std::function<void(StepReport&)> after_update;  // what else changes in a step; adds metrics
+  std::vector<Observer*> observers;               // called in this order
+  std::function<bool()> stop;                     // asked before each step
 };
 
 // One optimizer step:  g = Σ_micro ∂loss.sum / Σ_micro loss.count;  g ← g · min(1, max_norm/‖g‖);

@@ -2,9 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "ingot/base/files.h"
 #include "ingot/base/json.h"
+#include "ingot/io/safetensors.h"
 #include "ingot/models/pretrained.h"
 #include "ingot/nn/initialise.h"
 #include "ingot/ops/shape.h"
@@ -81,11 +84,92 @@ TEST(Decoding, TokenByTokenGivesTheLogitsOfTheWholeText) {
   expect_cached_like_whole(windowed, even);
 }
 
+// Token by token, from prompts that end elsewhere in each row, against whole forwards.
+void expect_published_like_whole(const Decoder& model, const std::vector<Tokens>& texts,
+                                 const std::vector<size_t>& prompts) {
+  const int64_t vocab = model.config().vocab;
+  std::vector<Tokens> read;
+  size_t steps = texts[0].size();
+  for (size_t row = 0; row < texts.size(); ++row) {
+    read.emplace_back(texts[row].begin(), texts[row].begin() + static_cast<int64_t>(prompts[row]));
+    steps = std::min(steps, texts[row].size() - prompts[row]);
+  }
+  Decoding decoding(model, read, static_cast<int64_t>(steps));
+  for (size_t step = 0; step < steps; ++step) {
+    Tokens next;
+    for (size_t row = 0; row < texts.size(); ++row) {
+      const auto at = static_cast<int64_t>(row);
+      const Tensor whole = whole_logits(model, read[row]);
+      const Tensor got = reshape(slice(decoding.logits(), 0, at, at + 1), {vocab});
+      const double most = difference(whole, zeros({vocab}, DType::f32));
+      EXPECT_LE(difference(got, whole), 1e-5 * most) << "step " << step << ", row " << row;
+      next.push_back(texts[row][read[row].size()]);
+      read[row].push_back(next.back());
+    }
+    decoding.feed(next);
+  }
+}
+
+TEST(Decoding, TokenByTokenGivesTheLogitsOfTheWholeTextForEveryPublishedModel) {
+  const std::filesystem::path root = oracle_folder() / "models";
+  int tried = 0;
+  for (const std::string& name :
+       std::filesystem::is_directory(root) ? list_folder(root) : std::vector<std::string>()) {
+    if (!std::filesystem::exists(root / name / "config.json")) {
+      continue;
+    }
+    const auto config = parse_json_file(root / name / "config.json");
+    const auto names = family_names();
+    const auto type = json_field<std::string>(config, "model_type", name);
+    if (std::find(names.begin(), names.end(), type) == names.end()) {
+      continue;
+    }
+    SCOPED_TRACE(name);
+    ++tried;
+    const Pretrained loaded = load_pretrained(root / name, DType::f32);
+    const Tensor ids = SafetensorsFile(root / name / "expected.safetensors").tensor("input_ids");
+    const int64_t size = std::min(ids.size(1), loaded.model->config().context);
+    std::vector<Tokens> texts;
+    for (int64_t row = 0; row < 2; ++row) {
+      const auto start = ids.values<int64_t>().begin() + row * ids.size(1);
+      texts.emplace_back(start, start + size);
+    }
+    expect_published_like_whole(*loaded.model, texts, {3, 3});
+    if (loaded.model->config().rope.scaling !=
+        "longrope") {  // whose angles the longest row decides
+      expect_published_like_whole(*loaded.model, texts, {2, 7});
+    }
+  }
+  if (tried == 0) {
+    GTEST_SKIP() << "needs models: set INGOT_ORACLES to a folder with models/";
+  }
+}
+
 TEST(Decoding, RowsOfDifferentLengthsDoNotDisturbEachOther) {
   const std::vector<Tokens> uneven = {random_tokens(3, 1), random_tokens(11, 2),
                                       random_tokens(1, 3)};
   for (const char* positions : {"none", "learned", "rope", "alibi"}) {
     expect_cached_like_whole(tiny(positions), uneven);
+    DecoderConfig windowed = tiny(positions);
+    windowed.window = 4;
+    windowed.full_every = 2;
+    expect_cached_like_whole(windowed, uneven);
+  }
+}
+
+TEST(Decoding, TokenByTokenGivesTheLogitsOfTheWholeTextFromCachedLatentsAndByExperts) {
+  for (const char* family : {"mixtral", "qwen3_moe", "deepseek_v2", "deepseek_v3"}) {
+    DecoderConfig config = tiny("rope");
+    config.architecture = family;
+    config.moe.experts = 4;
+    config.moe.dense_first = 1;
+    if (config.architecture.starts_with("deepseek")) {
+      config.latent = {.kv_rank = 6, .q_rank = 5, .nope_dim = 3, .rope_dim = 4, .value_dim = 5};
+      const nn::KvCache cache = made(config)->make_cache(3, 10);
+      EXPECT_EQ(cache.bytes(), 2 * 3 * 10 * (6 + 4) * 4);
+    }
+    expect_cached_like_whole(config, {random_tokens(9, 1), random_tokens(9, 2)});
+    expect_cached_like_whole(config, {random_tokens(3, 1), random_tokens(11, 2)});
   }
 }
 

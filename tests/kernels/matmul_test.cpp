@@ -227,6 +227,31 @@ TEST(Matmul, GivesTheSameBitsInEveryRun) {
   }
 }
 
+TEST_P(MatmulTypes, OfOneMatrixByManyGiveTheBitsOfEachAlone) {
+  const auto [dtype, out] = GetParam();
+  for (const int64_t rows : {1, 2, 3, 4, 5}) {
+    Array a({rows, 67}, dtype, 1);
+    std::vector<Array> weights, biases, together, apart;
+    for (const int64_t columns : {130, 1, 5, 0, 257}) {
+      weights.emplace_back(Shape{columns, 67}, dtype, 2 + static_cast<uint64_t>(columns));
+      biases.emplace_back(Shape{columns}, out, 3);
+      together.emplace_back(Shape{rows, columns}, out, 4);
+      apart.emplace_back(Shape{rows, columns}, out, 5);
+    }
+    std::vector<kernels::Factor> factors;
+    for (size_t i = 0; i < weights.size(); ++i) {
+      const ConstView bias = i % 2 == 0 ? ConstView(biases[i].view()) : ConstView();
+      factors.push_back({swapped(weights[i].view()), together[i].view(), bias});
+      kernels::matmul(Cpu{}, a.view(), swapped(weights[i].view()), apart[i].view(), Accumulate::no,
+                      bias);
+    }
+    kernels::matmuls(Cpu{}, a.view(), factors);
+    for (size_t i = 0; i < weights.size(); ++i) {
+      EXPECT_EQ(together[i].bytes, apart[i].bytes) << rows << " rows, matrix " << i;
+    }
+  }
+}
+
 TEST(Matmul, InsideAParallelRegionComputesEachProductWhole) {
   constexpr int workers = 3;
   Array a({120, 300}, DType::f32, 1);

@@ -103,7 +103,7 @@ TEST(Pretrained, StoresGpt2WeightsAsTheyArePublished) {
   ASSERT_EQ(joined.shape(), (Shape{16, 48}));
   // Row i, column 16 + j of the joined [In, 3 Out] map is row j, column i of the keys' [Out, In].
   EXPECT_EQ(joined.values<float>()[3 * 48 + 16 + 5],
-            model->layers[1]->attention.wk.weight.values<float>()[5 * 16 + 3]);
+            model->layers[1]->attention->wk.weight.values<float>()[5 * 16 + 3]);
   EXPECT_FALSE(stored.contains("lm_head.weight"));
 }
 
@@ -128,12 +128,14 @@ TEST(Pretrained, RefusesFoldersThatItWouldGetWrong) {
   rewrite(folder.path(), "num_hidden_layers", 3);
   expect_error(load, "missing: model.layers.2.mlp.gate_proj.weight [24, 16]");
   rewrite(folder.path(), "hidden_act", "tanh");
-  expect_error(load, "config.json: activation 'tanh' is not known; known are gelu_new, ");
+  expect_error(load, "config.json: activation 'tanh' is not known; known are gelu_pytorch_tanh, ");
   rewrite(folder.path(), "hidden_act", "silu");
   rewrite(folder.path(), "rope_scaling", {{"rope_type", "spiral"}});
   expect_error(load, "rope_scaling of type 'spiral' is not known");
   rewrite(folder.path(), "model_type", "mamba");
-  expect_error(load, "model: model_type 'mamba' is not known; known are gpt2, llama, ingot");
+  expect_error(
+      load,
+      "model: model_type 'mamba' is not known; the nearest is 'llama', known are gpt2, llama, ");
 }
 
 TEST(Pretrained, ReadsRotaryParametersOfNewerConfigurations) {

@@ -78,12 +78,12 @@ TEST(RotaryTables, ScaledOnesAgreeWithPlainOnesAtFactorOne) {
 
 TEST(RotaryAmplitude, GrowsWithTheLogarithmUnderYarn) {
   nn::RotaryConfig config;
-  EXPECT_EQ(nn::rotary_amplitude(config), 1);
+  EXPECT_EQ(nn::rotary_amplitude(config, 64), 1);
   config.scaling = "yarn";
   config.factor = 4;
-  EXPECT_DOUBLE_EQ(nn::rotary_amplitude(config), 0.1 * std::log(4.0) + 1);
+  EXPECT_DOUBLE_EQ(nn::rotary_amplitude(config, 64), 0.1 * std::log(4.0) + 1);
   config.attention_factor = 1.25;
-  EXPECT_EQ(nn::rotary_amplitude(config), 1.25);
+  EXPECT_EQ(nn::rotary_amplitude(config, 64), 1.25);
 }
 
 }  // namespace

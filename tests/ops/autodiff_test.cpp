@@ -18,7 +18,9 @@
 #include "ingot/ops/elementwise.h"
 #include "ingot/ops/embedding.h"
 #include "ingot/ops/glu.h"
+#include "ingot/ops/grouped_linear.h"
 #include "ingot/ops/index.h"
+#include "ingot/ops/int8_linear.h"
 #include "ingot/ops/linear.h"
 #include "ingot/ops/losses.h"
 #include "ingot/ops/matmul.h"
@@ -189,6 +191,21 @@ Table reductions_and_products() {
                             return linears(in[0], {in[1], in[2]}, {});
                           },
                           {x, random_tensor({2, 4}, 2), random_tensor({3, 4}, 3)})},
+          {"int8_linear", by([codes = int8_weight(random_tensor({2, 4}, 4))](
+                                 const TensorList& in) { return int8_linear(in[0], codes, in[1]); },
+                             {x, random_tensor({2}, 3)})},
+          {"grouped_linear",
+           by(
+               [](const TensorList& in) {
+                 return grouped_linear(in[0], {in[1], in[2]}, tensor_of<int64_t>({1, 2}, {2}));
+               },
+               {x, random_tensor({2, 4}, 2), random_tensor({2, 4}, 3)}, Second::no)},
+          {"grouped_linears",
+           to_list(
+               [](const TensorList& in) {
+                 return grouped_linears(in[0], {{in[1]}, {in[2]}}, tensor_of<int64_t>({3}, {1}));
+               },
+               {x, random_tensor({2, 4}, 2), random_tensor({3, 4}, 3)}, Second::no)},
           {"conv1d",
            by([](const TensorList& in) { return conv1d(in[0], in[1], in[2]); },
               {random_tensor({2, 2, 5}, 1), random_tensor({3, 2, 3}, 2), random_tensor({3}, 3)})},
@@ -253,8 +270,10 @@ Table every_op() {
 
 // Those that have no gradient: their results are integers, masks or constants.
 const std::set<std::string> without_gradient = {
-    "argmax", "sort",       "topk",    "one_hot",       "equal",       "not_equal",
-    "less",   "less_equal", "greater", "greater_equal", "rope_tables", "linear_log_probability"};
+    "argmax",      "sort",          "topk",        "one_hot",
+    "equal",       "not_equal",     "less",        "less_equal",
+    "greater",     "greater_equal", "rope_tables", "linear_log_probability",
+    "dense_weight"};
 
 // The functions that the headers of ingot/ops declare; `unary` is what elementwise ones are made
 // of.

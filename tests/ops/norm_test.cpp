@@ -111,6 +111,33 @@ TEST(LayerNorm, KeepsItsDigitsFarFromZero) {
   EXPECT_LE(difference(y, layer_norm(x, {}, {}, 0)), 2e-2);  // the mean rounds at 6·10⁻⁵/2
 }
 
+// Gains stored as their difference from 1, as a tensor of the gains themselves.
+Tensor one_more(const Tensor& weight) {
+  return added(weight, full(weight.shape(), 1, weight.dtype()));
+}
+
+TEST(RmsNorm, PassesItsCaseWithGainsStoredAsTheirDifferenceFromOne) {
+  OpCase op = norm_case("rms_norm with offset", 1, 1);
+  op.run = [](const TensorList& x) { return TensorList{rms_norm(x[0], x[1], eps, 1)}; };
+  op.reference = [](const TensorList& x) {
+    return TensorList{norm_by_formula(x[0], one_more(x[1]), {}, false)};
+  };
+  check_op(op);
+}
+
+TEST(AddRmsNorm, PassesItsCaseWithGainsStoredAsTheirDifferenceFromOne) {
+  OpCase op = norm_case("add_rms_norm with offset", 2, 1);
+  op.run = [](const TensorList& x) {
+    const NormedSum y = add_rms_norm(x[0], x[1], x[2], eps, 1);
+    return TensorList{y.normed, y.sum};
+  };
+  op.reference = [](const TensorList& x) {
+    const Tensor sum = added(x[0], x[1]);
+    return TensorList{norm_by_formula(sum, one_more(x[2]), {}, false), sum};
+  };
+  check_op(op);
+}
+
 TEST(RmsNorm, PassesItsCase) {
   OpCase op = norm_case("rms_norm", 1, 1);
   op.run = [](const TensorList& x) { return TensorList{rms_norm(x[0], x[1], eps)}; };

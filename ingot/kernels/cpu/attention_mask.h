@@ -12,6 +12,13 @@ namespace ingot::kernels {
 inline constexpr int64_t forward_queries = 128;
 inline constexpr int64_t tile_queries = 64;
 inline constexpr int64_t tile_keys = 64;
+// Tiles on matrix instructions: a score tile and its probabilities stay in the second-level cache.
+inline constexpr int64_t matrix_queries = 128;
+inline constexpr int64_t matrix_keys = 256;
+struct TileSize {
+  int64_t queries;
+  int64_t keys;
+};
 // Rows of tiles are padded to a multiple of this, which whole vectors of every target divide.
 inline constexpr int64_t tile_unit = 16;
 constexpr int64_t padded(int64_t size) { return (size + tile_unit - 1) / tile_unit * tile_unit; }

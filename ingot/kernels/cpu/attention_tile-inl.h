@@ -46,6 +46,16 @@ inline HeadRows head_rows(const ConstView& x, int64_t b, int64_t h) {
   return {bytes + (b * x.stride(0) + h * x.size(3)) * size_of(x.dtype), x.dtype, x.stride(1)};
 }
 
+// One query head against the keys of one tile, in the backward.
+template <class C>
+struct QueryHead {
+  HeadRows q, dy;
+  const C* lse;
+  const C* delta;
+  double slope;
+  C* dq;  // [T padded][C padded]
+};
+
 // f.operator()<T>() for the element types that are computed in C.
 template <class C, class F>
 HWY_INLINE void visit_source(DType dtype, F&& f) {

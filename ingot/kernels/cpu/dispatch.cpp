@@ -83,4 +83,9 @@ SimdLevel simd_level() {
   return widest();
 }
 
+bool multiplies_bf16() {
+  static const bool found = simd_level() >= SimdLevel::avx512_bf16;
+  return found;
+}
+
 }  // namespace ingot::kernels

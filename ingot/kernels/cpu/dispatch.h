@@ -21,4 +21,7 @@ void restrict_simd(SimdLevel level);
 // they compute. Error(config) naming a value that is no level.
 SimdLevel simd_level();
 
+// Whether the processor multiplies bf16 matrices itself, at twice the rate of f32 or more.
+bool multiplies_bf16();
+
 }  // namespace ingot::kernels

@@ -1,8 +1,10 @@
 #include "ingot/kernels/matmul.h"
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "ingot/kernels/copy.h"
 #include "ingot/kernels/cpu/product.h"
@@ -10,7 +12,7 @@
 
 // Which route a product takes:
 //   f64                                          blocked loops (matmul_f64.cpp)
-//   at most 4 rows against row-wise weights      dot products (matmul_rows.cpp)
+//   at most 16 rows against row-wise weights      dot products (matmul_rows.cpp)
 //   f32, bf16, and f16 where oneDNN has it       oneDNN, all layouts in place but for large f32
 //                                                matrices b with contiguous rows, which are packed
 //                                                first (matmul_onednn.cpp)
@@ -163,6 +165,10 @@ void matmul_widened(const Cpu& on, const ConstView& a, const ConstView& b, const
   }
 }
 
+bool few_rows_of_rows(const Product& p) {
+  return p.in != DType::f64 && p.rows <= few_rows && p.b_steps.row == 1 && p.a_steps.column == 1;
+}
+
 // Product by product, where oneDNN takes the single ones but not the batch.
 bool one_by_one(const Product& p) {
   Product single = p;
@@ -204,11 +210,30 @@ void matmul(const Cpu& on, const ConstView& a, const ConstView& b, const View& y
   const Product p = product_of(a, b, y, accumulate, bias);
   if (p.in == DType::f64) {
     matmul_f64(p);
-  } else if (p.rows <= few_rows && p.b_steps.row == 1 && p.a_steps.column == 1) {
-    matmul_few_rows(p);
+  } else if (few_rows_of_rows(p)) {
+    matmul_few_rows({&p, 1});
   } else if (!matmul_onednn(p) && (p.batch == 1 || !one_by_one(p))) {
     check(is_half(p.in), ErrorKind::internal, "matmul: oneDNN has no product of ", name(p.in));
     matmul_widened(on, a, b, y, accumulate, bias);
+  }
+}
+
+void matmuls(const Cpu& on, const ConstView& a, std::span<const Factor> factors) {
+  std::vector<Product> products;
+  for (const auto& [b, y, bias] : factors) {
+    if (a.elements() > 0 && y.elements() > 0 && y.dtype == factors.front().y.dtype) {
+      check_views(a, b, y, bias);
+      products.push_back(product_of(a, b, y, Accumulate::no, bias));
+    }
+  }
+  const bool together = products.size() == factors.size() && !products.empty() &&
+                        std::all_of(products.begin(), products.end(), few_rows_of_rows);
+  if (together) {
+    matmul_few_rows(products);
+    return;
+  }
+  for (const auto& [b, y, bias] : factors) {
+    matmul(on, a, b, y, Accumulate::no, bias);
   }
 }
 

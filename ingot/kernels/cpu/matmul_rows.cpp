@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "ingot/kernels/cpu/parallel.h"
+#include "ingot/kernels/cpu/parallel_chunks.h"
 #include "ingot/kernels/cpu/product.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -62,61 +62,88 @@ float element(const void* data, DType dtype, int64_t i) {
                      [&]<class T>() { return static_cast<float>(static_cast<const T*>(data)[i]); });
 }
 
-// Columns [n, n + W) of one product of the batch.
+// Rows [row, row + M) and columns [n, n + W) of one product of the batch.
 template <int M, int W, class T, class Out>
-void columns(const Product& p, int64_t index, int64_t n) {
+void block(const Product& p, int64_t index, int64_t row, int64_t n) {
   const T* a[M];
   const T* b[W];
   float sums[M * W];
   for (int m = 0; m < M; ++m) {
-    a[m] = static_cast<const T*>(p.a) + index * p.a_steps.batch + m * p.a_steps.row;
+    a[m] = static_cast<const T*>(p.a) + index * p.a_steps.batch + (row + m) * p.a_steps.row;
   }
   for (int w = 0; w < W; ++w) {
     b[w] = static_cast<const T*>(p.b) + index * p.b_steps.batch + (n + w) * p.b_steps.column;
   }
   dots<M, W>(a, b, p.inner, 2 * side_by_side * p.b_steps.column, sums);
   for (int m = 0; m < M; ++m) {
-    Out* y = static_cast<Out*>(p.y) + index * p.y_steps.batch + m * p.y_steps.row + n;
+    Out* y = static_cast<Out*>(p.y) + index * p.y_steps.batch + (row + m) * p.y_steps.row + n;
     for (int w = 0; w < W; ++w) {
       put(y + w, sums[m * W + w] + element(p.bias, p.bias_type, n + w), p.accumulate);
     }
   }
 }
 
+// Rows [row, row + M) and columns [n, end).
 template <int M, class T, class Out>
-void all_columns(const Product& p) {
-  constexpr double flops_per_part = 100e3;
-  const double per_column = 2.0 * M * static_cast<double>(p.inner);
-  const auto grain = static_cast<int64_t>(std::clamp(flops_per_part / per_column, 4.0, 1e9)) /
-                     side_by_side * side_by_side;
-  for (int64_t index = 0; index < p.batch; ++index) {
-    parallel_for(p.columns, grain, [&](int64_t begin, int64_t end) {
-      int64_t n = begin;
-      for (; n + side_by_side <= end; n += side_by_side) {
-        columns<M, side_by_side, T, Out>(p, index, n);
+void band(const Product& p, int64_t index, int64_t row, int64_t n, int64_t end) {
+  for (; n + side_by_side <= end; n += side_by_side) {
+    block<M, side_by_side, T, Out>(p, index, row, n);
+  }
+  for (; n < end; ++n) {
+    block<M, 1, T, Out>(p, index, row, n);
+  }
+}
+
+// All rows: four at a time, the later ones with the weights in the cache. A sum does not depend on
+// how many rows there are: texts decoded together get the bits of each alone.
+template <class T, class Out>
+void bands(const Product& p, int64_t index, int64_t n, int64_t end) {
+  for (int64_t row = 0; row < p.rows; row += 4) {
+    switch (std::min<int64_t>(p.rows - row, 4)) {
+      case 1: band<1, T, Out>(p, index, row, n, end); break;
+      case 2: band<2, T, Out>(p, index, row, n, end); break;
+      case 3: band<3, T, Out>(p, index, row, n, end); break;
+      default: band<4, T, Out>(p, index, row, n, end);
+    }
+  }
+}
+
+// Columns [begin, end) of all products laid end to end, each as often as its batch.
+template <class T, class Out>
+void some_columns(std::span<const Product> products, int64_t begin, int64_t end) {
+  int64_t first = 0;  // of the product, among all columns
+  for (const Product& p : products) {
+    for (int64_t index = 0; index < p.batch; ++index, first += p.columns) {
+      const int64_t n = std::max<int64_t>(begin - first, 0);
+      const int64_t last = std::min(end - first, p.columns);
+      if (n < last) {
+        bands<T, Out>(p, index, n, last);
       }
-      for (; n < end; ++n) {
-        columns<M, 1, T, Out>(p, index, n);
-      }
-    });
+    }
   }
 }
 
 template <class T, class Out>
-void all_rows(const Product& p) {
-  static_assert(few_rows == 4);
-  switch (p.rows) {
-    case 1: return all_columns<1, T, Out>(p);
-    case 2: return all_columns<2, T, Out>(p);
-    case 3: return all_columns<3, T, Out>(p);
-    default: return all_columns<4, T, Out>(p);
+void all_columns(std::span<const Product> products) {
+  constexpr double weights_per_chunk = 32e3;
+  double weights = 0;
+  int64_t count = 0;
+  for (const Product& p : products) {
+    weights += static_cast<double>(p.batch * p.columns * p.inner);
+    count += p.batch * p.columns;
   }
+  const double per_column = weights / static_cast<double>(count);
+  const auto grain = static_cast<int64_t>(std::clamp(weights_per_chunk / per_column, 4.0, 1e9)) /
+                     side_by_side * side_by_side;
+  parallel_chunks(count, grain,
+                  [&](int64_t begin, int64_t end) { some_columns<T, Out>(products, begin, end); });
 }
 
-void MatmulFewRows(const Product& p) {
-  visit_float(p.in, "matmul", [&]<class T>() {
+void MatmulFewRows(std::span<const Product> products) {
+  const Product& any = products.front();
+  visit_float(any.in, "matmul", [&]<class T>() {
     if constexpr (!std::is_same_v<T, double>) {
-      p.out == p.in ? all_rows<T, T>(p) : all_rows<T, float>(p);
+      any.out == any.in ? all_columns<T, T>(products) : all_columns<T, float>(products);
     }
   });
 }
@@ -130,7 +157,9 @@ namespace ingot::kernels {
 
 HWY_EXPORT(MatmulFewRows);
 
-void matmul_few_rows(const Product& p) { HWY_DYNAMIC_DISPATCH(MatmulFewRows)(p); }
+void matmul_few_rows(std::span<const Product> products) {
+  HWY_DYNAMIC_DISPATCH(MatmulFewRows)(products);
+}
 
 }  // namespace ingot::kernels
 #endif

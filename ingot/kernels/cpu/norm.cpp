@@ -50,15 +50,18 @@ Compute<T> mean_square(const T* x, Compute<T> mean, int64_t size) {
 }
 
 template <class T>
-void normalize_row(const T* x, Compute<T> mean, Compute<T> rstd, const T* weight, const T* bias,
-                   T* y, int64_t size) {
+void normalize_row(const T* x, Compute<T> mean, Compute<T> rstd, const NormForward& args, T* y,
+                   int64_t size) {
+  const T* weight = args.weight.as<T>();
+  const T* bias = args.bias.as<T>();
   const Lanes<T> d;
   const auto shift = hn::Set(d, mean);
   const auto scale = hn::Set(d, rstd);
+  const auto gain_offset = hn::Set(d, static_cast<Compute<T>>(args.gain_offset));
   each(d, size, [&](int64_t i, int64_t n) {
     auto v = hn::Mul(hn::Sub(load_some(d, x + i, n), shift), scale);
     if (weight != nullptr) {
-      v = hn::Mul(v, load_some(d, weight + i, n));
+      v = hn::Mul(v, hn::Add(load_some(d, weight + i, n), gain_offset));
     }
     if (bias != nullptr) {
       v = hn::Add(v, load_some(d, bias + i, n));
@@ -82,8 +85,7 @@ void forward_rows(const NormForward& args) {
       }
       const C mean = centered ? mean_of(s, size) : C{0};
       const C rstd = 1 / std::sqrt(mean_square(s, mean, size) + static_cast<C>(args.eps));
-      normalize_row(s, mean, rstd, args.weight.as<T>(), args.bias.as<T>(),
-                    args.y.as<T>() + row * size, size);
+      normalize_row(s, mean, rstd, args, args.y.as<T>() + row * size, size);
       if constexpr (centered) {
         args.mean.as<C>()[row] = mean;
       }
@@ -98,7 +100,7 @@ struct BackwardRow {
   const T *sum, *weight, *dy, *dsum;
   T* dx;
   Compute<T>*dweight, *dbias;
-  Compute<T> mean, rstd;
+  Compute<T> mean, rstd, gain_offset;
   int64_t size;
 };
 
@@ -108,6 +110,7 @@ std::pair<Compute<T>, Compute<T>> reduce_row(const BackwardRow<T>& row) {
   const Lanes<T> d;
   const auto shift = hn::Set(d, row.mean);
   const auto scale = hn::Set(d, row.rstd);
+  const auto gain_offset = hn::Set(d, row.gain_offset);
   auto sum_g = hn::Zero(d);
   auto sum_gn = hn::Zero(d);
   each(d, row.size, [&](int64_t i, int64_t n) {
@@ -121,7 +124,7 @@ std::pair<Compute<T>, Compute<T>> reduce_row(const BackwardRow<T>& row) {
       store_some(d, hn::Add(load_some(d, row.dbias + i, n), g), row.dbias + i, n);
     }
     if (row.weight != nullptr) {
-      g = hn::Mul(g, load_some(d, row.weight + i, n));
+      g = hn::Mul(g, hn::Add(load_some(d, row.weight + i, n), gain_offset));
     }
     sum_g = hn::Add(sum_g, g);
     sum_gn = hn::MulAdd(g, normed, sum_gn);
@@ -138,11 +141,12 @@ void backward_row(const BackwardRow<T>& row, Compute<T> mean_g, Compute<T> mean_
   const auto scale = hn::Set(d, row.rstd);
   const auto offset = hn::Set(d, mean_g);
   const auto slope = hn::Set(d, mean_gn);
+  const auto gain_offset = hn::Set(d, row.gain_offset);
   each(d, row.size, [&](int64_t i, int64_t n) {
     const auto normed = hn::Mul(hn::Sub(load_some(d, row.sum + i, n), shift), scale);
     auto g = load_some(d, row.dy + i, n);
     if (row.weight != nullptr) {
-      g = hn::Mul(g, load_some(d, row.weight + i, n));
+      g = hn::Mul(g, hn::Add(load_some(d, row.weight + i, n), gain_offset));
     }
     auto dx = hn::Mul(scale, hn::NegMulAdd(normed, slope, hn::Sub(g, offset)));
     if (row.dsum != nullptr) {
@@ -204,6 +208,7 @@ void backward_rows(const NormBackward& args) {
     row.weight = args.weight.as<T>();
     row.dweight = partials.dweight(worker);
     row.dbias = partials.dbias(worker);
+    row.gain_offset = static_cast<C>(args.gain_offset);
     row.size = size;
     for (int64_t r = begin; r < end; ++r) {
       row.sum = at(args.sum, r);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "ingot/base/dtype.h"
 
@@ -47,8 +48,9 @@ bool matmul_onednn(const Product& p);
 void matmul_f64(const Product& p);
 
 // Few rows against weights whose rows are contiguous (b_steps.row == 1), f32, bf16 or f16: reads
-// each weight once, at the memory's speed.
-constexpr int64_t few_rows = 4;
-void matmul_few_rows(const Product& p);
+// each weight once, at the memory's speed. Several products of as many rows and the same types are
+// shared out among the threads as one.
+constexpr int64_t few_rows = 16;
+void matmul_few_rows(std::span<const Product> products);
 
 }  // namespace ingot::kernels

@@ -1,0 +1,52 @@
+#include "ingot/models/olmo2.h"
+
+#include <nlohmann/json.hpp>
+
+#include "ingot/models/llama_layout.h"
+
+namespace ingot {
+namespace {
+
+DecoderConfig start() {
+  DecoderConfig c;
+  c.architecture = "olmo2";
+  c.norm_position = "output";
+  c.qk_norm = true;
+  c.qk_norm_span = "projection";
+  return c;
+}
+
+DecoderConfig read(const nlohmann::json& json, const std::string& file) {
+  DecoderConfig c = start();
+  read_usual(json, file,
+             {.vocab = 50304,
+              .width = 4096,
+              .hidden = 11008,
+              .layers = 32,
+              .heads = 32,
+              .context = 2048,
+              .norm_eps = 1e-5,
+              .padding_id = 1},
+             c);
+  read_attention_bias(json, file, c);
+  return complete(c);
+}
+
+void write(const DecoderConfig& c, nlohmann::json& out) {
+  write_usual(c, "olmo2", "Olmo2ForCausalLM", out);
+  write_attention_bias(c, out);
+}
+
+NameMap names(const DecoderConfig& c) {
+  const LayerParts norms = {{"post_attention_layernorm", {"attention_output_norm"}},
+                            {"post_feedforward_layernorm", {"mlp_output_norm"}}};
+  return llama_names(c, joined(norms, joined(attention_parts(c), mlp_parts(c))));
+}
+
+}  // namespace
+
+Architecture olmo2_architecture() {
+  return {"olmo2", read, write, nullptr, names, llama_spelled, start};
+}
+
+}  // namespace ingot

@@ -1,0 +1,219 @@
+#include "ingot/text/chat_template.h"
+
+#include <algorithm>
+#include <array>
+
+#include "ingot/base/error.h"
+#include "ingot/base/files.h"
+#include "ingot/text/jinja_json.h"
+#include "ingot/text/jinja_text.h"
+
+namespace ingot {
+namespace {
+
+using jinja::Items;
+using jinja::Mapping;
+using jinja::Value;
+using Sources = std::vector<std::pair<std::string, std::string>>;  // names and templates
+
+constexpr std::array<std::string_view, 7> token_keys = {
+    "bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"};
+constexpr std::string_view more_tokens = "additional_special_tokens";
+
+// A token as its text: it stands as a text or as {"content": text, …}.
+std::optional<std::string> token_text(const Value& token) {
+  if (token.mapping() != nullptr) {
+    const Value* content = token.mapping()->find("content");
+    return content == nullptr ? std::nullopt : token_text(*content);
+  }
+  return token.text() == nullptr ? std::nullopt : std::optional(*token.text());
+}
+
+void add_tokens(const Value& file, Mapping& tokens) {
+  if (file.mapping() == nullptr) {
+    return;
+  }
+  for (const std::string_view key : token_keys) {
+    const Value* found = file.mapping()->find(key);
+    const std::optional<std::string> text = found == nullptr ? std::nullopt : token_text(*found);
+    if (text && tokens.find(key) == nullptr) {
+      tokens.set(key, *text);
+    }
+  }
+  const Value* more = file.mapping()->find(more_tokens);
+  if (more == nullptr || more->list() == nullptr || tokens.find(more_tokens) != nullptr) {
+    return;
+  }
+  Items all;
+  for (const Value& one : *more->list()) {
+    if (const std::optional<std::string> text = token_text(one)) {
+      all.emplace_back(*text);
+    }
+  }
+  tokens.set(more_tokens, list_of(std::move(all)));
+}
+
+std::optional<Value> read_object(const std::filesystem::path& path) {
+  if (!file_exists(path)) {
+    return std::nullopt;
+  }
+  Value value = jinja::parse_json_value(read_file(path), path.string());
+  check(value.mapping() != nullptr, ErrorKind::format, path.string(),
+        ": not an object: ", jinja::type_name(value), "; is this the right file?");
+  return value;
+}
+
+// `chat_template` of a configuration: a text, or a list of {"name": …, "template": …}.
+Sources sources_in(const Value& file, const std::string& name) {
+  const Value* found = file.mapping()->find("chat_template");
+  if (found == nullptr || found->is<jinja::None>()) {
+    return {};
+  }
+  if (found->text() != nullptr) {
+    return {{"default", *found->text()}};
+  }
+  check(found->list() != nullptr, ErrorKind::format, name, ": chat_template: a ",
+        jinja::type_name(*found), "; it is a text or a list of named templates");
+  Sources out;
+  for (const Value& one : *found->list()) {
+    const Value* label = one.mapping() == nullptr ? nullptr : one.mapping()->find("name");
+    const Value* source = one.mapping() == nullptr ? nullptr : one.mapping()->find("template");
+    check(label != nullptr && label->text() != nullptr && source != nullptr &&
+              source->text() != nullptr,
+          ErrorKind::format, name, ": chat_template[", out.size(),
+          "]: expected {\"name\": text, \"template\": text}; write both");
+    out.emplace_back(*label->text(), *source->text());
+  }
+  return out;
+}
+
+Sources sources_in_files(const std::filesystem::path& folder) {
+  Sources out;
+  if (file_exists(folder / "chat_template.jinja")) {
+    out.emplace_back("default", read_file(folder / "chat_template.jinja"));
+  }
+  const std::filesystem::path more = folder / "additional_chat_templates";
+  if (!is_folder(more)) {
+    return out;
+  }
+  for (const std::string& name : list_folder(more)) {
+    if (name.ends_with(".jinja")) {
+      out.emplace_back(name.substr(0, name.size() - 6), read_file(more / name));
+    }
+  }
+  return out;
+}
+
+// Texts that did not come through a JSON reader may hold anything.
+void check_texts(const Value& value, const std::string& where) {
+  if (const std::string* text = value.text()) {
+    jinja::check_utf8(*text, where);
+  } else if (const Items* items = value.list()) {
+    for (const Value& item : *items) {
+      check_texts(item, where);
+    }
+  } else if (const Mapping* mapping = value.mapping()) {
+    for (const auto& [key, held] : mapping->items()) {
+      check_texts(key, where);
+      check_texts(held, where);
+    }
+  }
+}
+
+}  // namespace
+
+ChatTemplate::ChatTemplate(std::string_view source, Mapping tokens, std::string name)
+    : tokens_(std::move(tokens)) {
+  templates_.emplace_back("default", jinja::Template(source, std::move(name)));
+}
+
+ChatTemplate ChatTemplate::load(const std::filesystem::path& folder) {
+  check(is_folder(folder), ErrorKind::io, folder.string(),
+        ": no such folder; name a model folder with tokenizer_config.json");
+  ChatTemplate out;
+  const std::optional<Value> config = read_object(folder / "tokenizer_config.json");
+  for (const auto& file : {config, read_object(folder / "special_tokens_map.json")}) {
+    if (file) {
+      add_tokens(*file, out.tokens_);
+    }
+  }
+  std::string file = "chat_template.jinja";
+  Sources sources = sources_in_files(folder);
+  if (sources.empty()) {
+    file = "chat_template.json";
+    const std::optional<Value> processor = read_object(folder / file);
+    sources = processor ? sources_in(*processor, (folder / file).string()) : Sources();
+  }
+  if (sources.empty() && config) {
+    file = "tokenizer_config.json";
+    sources = sources_in(*config, (folder / file).string());
+  }
+  check(!sources.empty(), ErrorKind::format, folder.string(),
+        ": no chat template: neither chat_template.jinja, chat_template.json nor "
+        "tokenizer_config.json holds one; a base model has none, add chat_template.jinja");
+  for (auto& [name, source] : sources) {
+    const std::string label = name == "default" ? file : concat(file, " (", name, ")");
+    out.templates_.emplace_back(name, jinja::Template(source, (folder / label).string()));
+  }
+  return out;
+}
+
+std::vector<std::string> ChatTemplate::names() const {
+  std::vector<std::string> out;
+  for (const auto& [name, held] : templates_) {
+    out.push_back(name);
+  }
+  return out;
+}
+
+std::string ChatTemplate::token(std::string_view name) const {
+  const Value* found = tokens_.find(name);
+  return found == nullptr || found->text() == nullptr ? "" : *found->text();
+}
+
+const jinja::Template& ChatTemplate::choose(const Value& tools, const std::string& which) const {
+  const auto find = [this](std::string_view name) {
+    return std::find_if(templates_.begin(), templates_.end(),
+                        [name](const auto& one) { return one.first == name; });
+  };
+  auto found = find(which.empty() ? (tools.is<jinja::None>() ? "default" : "tool_use") : which);
+  if (found == templates_.end() && which.empty()) {
+    found = find("default");
+  }
+  if (found == templates_.end()) {
+    std::string known;
+    for (const std::string& name : names()) {
+      known += (known.empty() ? "" : ", ") + name;
+    }
+    throw Error(ErrorKind::config, concat("chat template '", which.empty() ? "default" : which,
+                                          "': the model has none of this name; it has ", known));
+  }
+  return found->second;
+}
+
+std::string ChatTemplate::apply(const Conversation& conversation,
+                                const ApplyOptions& options) const {
+  return apply(conversation.messages, conversation.tools, options);
+}
+
+std::string ChatTemplate::apply(std::span<const Message> messages, const Value& tools,
+                                const ApplyOptions& options) const {
+  Items all;
+  for (const Message& message : messages) {
+    all.push_back(dict_of(message.fields));
+    check_texts(all.back(), concat("messages[", all.size() - 1, "]"));
+  }
+  check_texts(tools, "tools");
+  Mapping variables = tokens_;
+  variables.set("messages", list_of(std::move(all)));
+  variables.set("tools", tools);
+  variables.set("documents", Value());
+  variables.set("add_generation_prompt", options.add_generation_prompt);
+  for (const auto& [name, value] : options.extra.items()) {
+    variables.set(name, value);
+    check_texts(value, "extra variables");
+  }
+  return choose(tools, options.which).render(variables, options.render);
+}
+
+}  // namespace ingot

@@ -1,0 +1,63 @@
+#include "ingot/text/stream_decoder.h"
+
+#include "ingot/text/utf8.h"
+
+namespace ingot {
+
+std::string StreamDecoder::add(TokenId id) {
+  if (tokenizer_->is_byte_level()) {
+    return add_bytes(id);
+  }
+  const std::string token = tokenizer_->token(id);
+  if (token.empty() || (options_.skip_special && tokenizer_->is_special(id))) {
+    return "";
+  }
+  window_.push_back(id);
+  if (tokenizer_->decoder().looks_ahead(token)) {
+    return "";
+  }
+  const std::string text = waiting();
+  // How a token is written depends on whether text stands before it: the last one that has some
+  // stays in the window.
+  if (!tokenizer_->decode(std::span(&id, 1), options_).empty()) {
+    window_.assign(1, id);
+  }
+  shown_ = window_.size();
+  return text;
+}
+
+std::string StreamDecoder::waiting() const {
+  const std::string before = tokenizer_->decode(std::span(window_).first(shown_), options_);
+  return tokenizer_->decode(window_, options_).substr(before.size());
+}
+
+std::string StreamDecoder::finish() {
+  std::string text = with_replacements(bytes_);
+  if (shown_ < window_.size()) {
+    text += waiting();
+  }
+  bytes_.clear();
+  window_.clear();
+  shown_ = 0;
+  return text;
+}
+
+std::string StreamDecoder::add_bytes(TokenId id) {
+  bytes_ += tokenizer_->decode_bytes(std::span(&id, 1), options_);
+  std::string out;
+  std::string_view left = bytes_;
+  while (!left.empty()) {
+    const size_t good = valid_utf8_prefix(left);
+    out += left.substr(0, good);
+    left.remove_prefix(good);
+    if (left.empty() || is_unfinished_char(left)) {
+      break;
+    }
+    append_utf8(out, replacement_character);
+    left.remove_prefix(ill_formed_bytes(left));
+  }
+  bytes_ = std::string(left);
+  return out;
+}
+
+}  // namespace ingot
