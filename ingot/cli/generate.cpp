@@ -6,11 +6,12 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "ingot/base/files.h"
 #include "ingot/base/log.h"
 #include "ingot/base/signals.h"
 #include "ingot/cli/commands.h"
 #include "ingot/cli/sample.h"
-#include "ingot/models/pretrained.h"
+#include "ingot/models/stored_model.h"
 
 namespace ingot {
 namespace {
@@ -95,7 +96,9 @@ void write_text(const Arguments& arguments) {
   if (!arguments.dtype.empty()) {
     dtype = dtype_named(arguments.dtype);
   }
-  const Pretrained loaded = load_pretrained(arguments.model, dtype);
+  const Pretrained loaded = is_folder(arguments.model)
+                                ? load_pretrained(arguments.model, dtype)
+                                : load_stored(open_model(arguments.model), dtype);
   check(arguments.ids || reads_bytes(loaded.config), ErrorKind::config, arguments.model,
         ": config.json does not say that this model reads bytes, and Ingot has no other tokenizer "
         "yet; give token ids with "
@@ -131,7 +134,8 @@ void add_generate_command(CLI::App& program) {
   verb->footer(
       "Example: ingot generate runs/kjv/model --prompt \"In the beginning\" --tokens 200 --seed 3");
   auto arguments = std::make_shared<Arguments>();
-  verb->add_option("model", arguments->model, "folder with config.json and model.safetensors")
+  verb->add_option("model", arguments->model,
+                   "folder with config.json and model.safetensors, or a GGUF file")
       ->required();
   verb->add_option("--prompt", arguments->prompt,
                    "text to continue; with --ids, token ids as 1,2,3");

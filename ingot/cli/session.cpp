@@ -6,6 +6,7 @@
 #include "ingot/autograd/grad_mode.h"
 #include "ingot/models/pretrained.h"
 #include "ingot/models/routing.h"
+#include "ingot/models/upcycle.h"
 #include "ingot/ops/cross_entropy.h"
 #include "ingot/tensor/copy.h"
 #include "ingot/tensor/factories.h"
@@ -23,11 +24,14 @@ double counted(const Tensor& labels) {
          static_cast<double>(std::count(values.begin(), values.end(), ignored_label));
 }
 
-// The weights of a trained model, as they lie in its files.
-TensorDict trained_values(const Decoder& model, const std::string& folder) {
+// The weights of a trained model, as they lie in its files; those of a dense model upcycled where
+// the recipe gives it experts.
+TensorDict trained_values(const Decoder& model, const std::string& folder, uint64_t seed) {
   const Device device = model.embedding.weight.device();
-  return read_published(folder)
-      .weights(model.config())
+  const PublishedFolder source = read_published(folder);
+  const bool sparse = source.config.moe.experts == 0 && model.config().moe.experts > 0;
+  return (sparse ? upcycled_weights(model, source.config, source.weights(source.config), seed)
+                 : source.weights(model.config()))
       .mapped([&](const std::string&, const Tensor& x) {
         return converted(moved(x, device), DType::f32);
       });
@@ -37,7 +41,7 @@ void start_weights(Decoder& model, Optimizer& optimizer, const Recipe& recipe) {
   const TensorDict values =
       recipe.model.from.empty()
           ? nn::initial_values(model, recipe.init, static_cast<uint64_t>(recipe.seed))
-          : trained_values(model, recipe.model.from);
+          : trained_values(model, recipe.model.from, static_cast<uint64_t>(recipe.seed));
   for (const auto& [name, tensor] : values) {
     optimizer.set_master(name, tensor);
   }

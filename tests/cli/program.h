@@ -114,6 +114,19 @@ class Child {
   }
   void send(int signal) const { ::kill(pid_, signal); }
 
+  // The most memory that was resident so far, mapped files included; 0 once it has ended.
+  int64_t resident_bytes() const {
+    std::istringstream status(content("/proc/" + std::to_string(pid_) + "/status"));
+    for (std::string word; status >> word;) {
+      if (word == "VmHWM:") {
+        int64_t kibibytes = 0;
+        status >> kibibytes;
+        return kibibytes << 10;
+      }
+    }
+    return 0;
+  }
+
   Outcome wait() {
     int status = 0;
     ::waitpid(pid_, &status, 0);

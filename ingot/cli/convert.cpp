@@ -1,0 +1,250 @@
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "ingot/base/files.h"
+#include "ingot/base/json.h"
+#include "ingot/base/log.h"
+#include "ingot/base/progress.h"
+#include "ingot/cli/commands.h"
+#include "ingot/cli/verify.h"
+#include "ingot/io/gguf_figures.h"
+#include "ingot/models/export.h"
+
+// ingot convert and ingot quantize: models from one kind of file to another.
+namespace ingot {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Arguments {
+  std::string in;
+  std::string out;
+  std::string dtype;  // convert
+  std::string type;   // quantize
+  bool verify = false;
+  double max_growth = -1;
+  bool json = false;
+};
+
+constexpr const char* figure_keys[] = {"ingot.verify.logits", "ingot.verify.perplexity_before",
+                                       "ingot.verify.perplexity_after", "ingot.verify.same_choice",
+                                       "ingot.verify.tokens"};
+
+std::map<std::string, double> figures_of(const Verification& found) {
+  const double values[] = {found.logits, found.before, found.after, found.same_choice,
+                           static_cast<double>(found.tokens)};
+  std::map<std::string, double> out;
+  for (size_t i = 0; i < std::size(figure_keys); ++i) {
+    out[figure_keys[i]] = values[i];
+  }
+  return out;
+}
+
+bool is_gguf(const fs::path& path) {
+  if (is_folder(path)) {
+    return false;
+  }
+  const MappedFile file(path);
+  return file.bytes().size() >= 4 &&
+         std::string_view(reinterpret_cast<const char*>(file.bytes().data()), 4) == "GGUF";
+}
+
+// Removed at the end unless it got its final name: what a failed conversion leaves is nothing.
+class Unfinished {
+ public:
+  explicit Unfinished(const fs::path& final_path)
+      : final_(final_path), path_(final_path.string() + ".unfinished") {
+    remove_tree(path_);
+  }
+  ~Unfinished() {
+    try {
+      remove_tree(path_);
+    } catch (const Error&) {  // NOLINT(bugprone-empty-catch): the failure before it is reported
+    }
+  }
+  Unfinished(const Unfinished&) = delete;
+  Unfinished& operator=(const Unfinished&) = delete;
+
+  const fs::path& path() const { return path_; }
+  void finish() { rename_path(path_, final_); }
+
+ private:
+  fs::path final_, path_;
+};
+
+GgmlType plain_type(DType dtype) { return *ggml_type_named(name(dtype)); }
+
+struct Outcome {
+  ExportResult result;
+  std::optional<Verification> verification;
+  std::string type;
+};
+
+// Loads the result, compares, and refuses; the figures are then known.
+std::optional<Verification> verified(const Arguments& arguments, const fs::path& written,
+                                     GgmlType type) {
+  if (!arguments.verify) {
+    return std::nullopt;
+  }
+  const Verification found = compare_models(open_model(arguments.in), open_model(written));
+  const double allowed = arguments.max_growth >= 0 ? arguments.max_growth : allowed_growth(type);
+  check_verification(found, allowed, arguments.out);
+  return found;
+}
+
+Outcome to_gguf(const Arguments& arguments, std::optional<GgmlType> asked) {
+  GgufMetadata more;
+  for (const char* key : figure_keys) {
+    if (arguments.verify) {
+      more.set(key, GgufValue{0.0});
+    }
+  }
+  Progress progress(arguments.out, 0, "values");
+  const ExportProgress show = [&](int64_t done, int64_t) { progress.set(done); };
+  Unfinished unfinished(arguments.out);
+  Outcome out;
+  GgmlType type = asked.value_or(GgmlType::f32);
+  if (is_gguf(arguments.in)) {
+    out.result = rewrite_gguf(GgufFile(arguments.in), unfinished.path(), asked, more, show);
+  } else {
+    const StoredModel model = open_model(arguments.in);
+    type = asked.value_or(plain_type(model.dtype));
+    out.result = write_gguf(model, unfinished.path(), type, more, show);
+  }
+  out.type = asked || !is_gguf(arguments.in) ? name(type) : "the types it had";
+  progress.finish();
+  out.verification = verified(arguments, unfinished.path(), type);
+  if (out.verification) {
+    fill_gguf_figures(unfinished.path(), figures_of(*out.verification));
+  }
+  unfinished.finish();
+  return out;
+}
+
+Outcome to_folder(const Arguments& arguments, std::optional<DType> asked) {
+  check(!file_exists(arguments.out) || is_folder(arguments.out), ErrorKind::config, arguments.out,
+        ": is a file; a folder is written unless OUT ends with .gguf");
+  check(!is_folder(arguments.out) || list_folder(arguments.out).empty(), ErrorKind::config,
+        arguments.out, ": the folder exists and is not empty; give a new one");
+  const StoredModel model = open_model(arguments.in);
+  const DType dtype = asked.value_or(model.dtype);
+  Progress progress(arguments.out, 0, "values");
+  Unfinished unfinished(arguments.out);
+  Outcome out;
+  out.type = name(dtype);
+  out.result = write_folder(model, unfinished.path(), dtype, "{}", 5'000'000'000,
+                            [&](int64_t done, int64_t) { progress.set(done); });
+  progress.finish();
+  out.verification = verified(arguments, unfinished.path(), plain_type(dtype));
+  if (out.verification) {
+    const fs::path file = unfinished.path() / "config.json";
+    nlohmann::json config = parse_json_file(file);
+    for (const auto& [key, value] : figures_of(*out.verification)) {
+      config["ingot_verify"][key.substr(key.rfind('.') + 1)] = value;
+    }
+    write_file(file, config.dump(2) + "\n");
+  }
+  remove_tree(arguments.out);  // an empty folder
+  unfinished.finish();
+  return out;
+}
+
+void report(const Arguments& arguments, const Outcome& outcome) {
+  if (arguments.json) {
+    nlohmann::ordered_json out = {{"out", arguments.out},
+                                  {"type", outcome.type},
+                                  {"tensors", outcome.result.tensors},
+                                  {"bytes", outcome.result.bytes},
+                                  {"otherwise", outcome.result.otherwise},
+                                  {"lacks", outcome.result.lacks}};
+    if (outcome.verification) {
+      out["verify"] = figures_of(*outcome.verification);
+    }
+    std::cout << out.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+    return;
+  }
+  std::cout << arguments.out << ": " << outcome.result.tensors << " tensors, "
+            << outcome.result.bytes << " bytes, " << outcome.type << '\n';
+  for (const std::string& line : outcome.result.otherwise) {
+    std::cout << "  " << line << '\n';
+  }
+  for (const std::string& line : outcome.result.lacks) {
+    std::cout << "  lacks: " << line << '\n';
+  }
+  if (outcome.verification) {
+    std::cout << "  verified: " << summary(*outcome.verification) << '\n';
+  }
+}
+
+void check_paths(const Arguments& arguments) {
+  check(file_exists(arguments.in), ErrorKind::io, arguments.in, ": no such file or folder");
+  const bool same = file_exists(arguments.out) && fs::equivalent(arguments.in, arguments.out);
+  check(!same, ErrorKind::config, arguments.out,
+        ": IN and OUT are the same; give OUT another name");
+}
+
+void convert(const Arguments& arguments) {
+  check_paths(arguments);
+  std::optional<DType> dtype;
+  if (!arguments.dtype.empty()) {
+    dtype = dtype_named(arguments.dtype);
+  }
+  const bool gguf = fs::path(arguments.out).extension() == ".gguf";
+  const auto type = dtype ? std::optional(plain_type(*dtype)) : std::nullopt;
+  report(arguments, gguf ? to_gguf(arguments, type) : to_folder(arguments, dtype));
+}
+
+void quantize(const Arguments& arguments) {
+  check_paths(arguments);
+  check(fs::path(arguments.out).extension() == ".gguf", ErrorKind::config, arguments.out,
+        ": quantized models are written as GGUF files; end the name with .gguf");
+  const auto type = ggml_type_named(arguments.type);
+  check(type.has_value(), ErrorKind::config, "--type: '", arguments.type,
+        "' is no type of GGUF files; known are Q8_0, Q6_K, Q5_K, Q5_1, Q5_0, Q4_K, Q4_1, Q4_0, "
+        "IQ4_NL, "
+        "IQ4_XS, Q3_K, Q2_K, BF16, F16, F32");
+  report(arguments, to_gguf(arguments, type));
+}
+
+void add_shared_options(CLI::App& verb, Arguments& arguments) {
+  verb.add_option("in", arguments.in,
+                  "folder with config.json, GGUF file, or .bin of llama2.c or llm.c")
+      ->required();
+  verb.add_flag("--verify", arguments.verify,
+                "read the result again and compare logits and perplexity with the original's");
+  verb.add_option("--max-growth", arguments.max_growth,
+                  "with --verify: how much the perplexity may grow, 0.05 being 5 %")
+      ->check(CLI::Range(0.0, 1e9));
+  verb.add_flag("--json", arguments.json, "print JSON");
+}
+
+}  // namespace
+
+void add_convert_command(CLI::App& program) {
+  CLI::App* verb = program.add_subcommand("convert", "Write a model as another kind of file.");
+  verb->footer("Example: ingot convert runs/kjv/model kjv.gguf --dtype f16 --verify");
+  auto arguments = std::make_shared<Arguments>();
+  add_shared_options(*verb, *arguments);
+  verb->add_option(
+          "out", arguments->out,
+          "NAME.gguf for a GGUF file; any other name for a folder in Hugging Face's layout")
+      ->required();
+  verb->add_option("--dtype", arguments->dtype, "write weights in this type (default: as they are)")
+      ->check(CLI::IsMember({"f32", "bf16", "f16"}));
+  verb->callback([arguments] { convert(*arguments); });
+}
+
+void add_quantize_command(CLI::App& program) {
+  CLI::App* verb =
+      program.add_subcommand("quantize", "Write a model as a GGUF file of fewer bits a weight.");
+  verb->footer("Example: ingot quantize runs/kjv/model kjv.gguf --type Q4_K --verify");
+  auto arguments = std::make_shared<Arguments>();
+  add_shared_options(*verb, *arguments);
+  verb->add_option("out", arguments->out, "NAME.gguf")->required();
+  verb->add_option("--type", arguments->type, "Q8_0, Q6_K, Q5_K, Q4_K, IQ4_XS, Q3_K, Q2_K, …")
+      ->required();
+  verb->callback([arguments] { quantize(*arguments); });
+}
+
+}  // namespace ingot

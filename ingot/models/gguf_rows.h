@@ -1,0 +1,40 @@
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+
+#include "ingot/models/gguf_architecture.h"
+#include "ingot/models/stored_model.h"
+
+namespace ingot {
+
+// Between tensors of GGUF files and ours, row by row.
+
+// The shape of a pair's tensor in a file. `shapes` are our parameters.
+Shape gguf_shape(const GgufPair& pair, const TensorDict& shapes);
+
+// Throws Error(format) that lists every tensor of the file that is missing, of another shape, or
+// that no pair names.
+void check_gguf_tensors(const GgufFile& file, const std::vector<GgufPair>& pairs,
+                        const TensorDict& shapes);
+
+// Rows [begin, end) of ours out of the file.
+void read_gguf_rows(const GgufFile& file, const GgufPair& pair, const std::string& ours,
+                    const TensorDict& shapes, int64_t begin, int64_t end, std::span<float> out);
+
+// Rows [begin, end) of a pair's tensor as the file has them, made of a stored model's. Both begin
+// and end where a head does if the pair is interleaved.
+void make_gguf_rows(const StoredModel& stored, const GgufPair& pair, int64_t begin, int64_t end,
+                    std::span<float> out);
+
+// Rows and columns of a pair's tensor, and the rows that belong together: a head of an interleaved
+// one, otherwise 1.
+struct GgufRows {
+  int64_t rows;
+  int64_t columns;
+  int64_t together;
+};
+GgufRows gguf_rows(const GgufPair& pair, const TensorDict& shapes);
+
+}  // namespace ingot

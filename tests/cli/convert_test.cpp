@@ -1,0 +1,184 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "ingot/base/json.h"
+#include "ingot/io/gguf.h"
+#include "ingot/models/pretrained.h"
+#include "ingot/nn/initialise.h"
+#include "tests/cli/program.h"
+
+namespace ingot::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using Json = nlohmann::json;
+
+class Convert : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (const std::string reason = no_program(); !reason.empty()) {
+      GTEST_SKIP() << reason;
+    }
+    save_model("model", 11);
+  }
+  Workplace work;
+
+  void save_model(const std::string& name, uint64_t seed) const {
+    DecoderConfig c;
+    c.vocab = 64;
+    c.width = 64;
+    c.layers = 2;
+    c.heads = 4;
+    c.kv_heads = 2;
+    c.hidden = 96;
+    c.context = 48;
+    Decoder model(c);
+    nn::initialise(model, {"normal", 0.08}, seed);
+    save_pretrained(model, work / name);
+  }
+
+  std::string output(const Words& arguments) {
+    const Outcome outcome = work.run(arguments);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return outcome.out;
+  }
+
+  std::string refusal(const Words& arguments, int code) {
+    const Outcome outcome = work.run(arguments);
+    EXPECT_EQ(outcome.code, code) << outcome.out;
+    EXPECT_EQ(lines_of(outcome.err).size(), 1U) << outcome.err;
+    return outcome.err;
+  }
+};
+
+TEST_F(Convert, GoesToGgufAndBackBitForBit) {
+  const std::string said = output({"convert", "model", "x.gguf", "--verify"});
+  EXPECT_THAT(said, HasSubstr("x.gguf: 21 tensors"));
+  EXPECT_THAT(said, HasSubstr("lacks: no tokenizer"));
+  EXPECT_THAT(said, HasSubstr("logits differ by 0 of the largest"));
+  output({"convert", "x.gguf", "back"});
+  EXPECT_EQ(content(work / "back/model.safetensors"), content(work / "model/model.safetensors"));
+  const GgufFile file(work / "x.gguf");
+  EXPECT_EQ(file.metadata().number("ingot.verify.logits", "x"), 0);
+  EXPECT_EQ(file.metadata().number("ingot.verify.tokens", "x"), 4 * 47);
+  EXPECT_GT(file.metadata().number("ingot.verify.perplexity_after", "x"), 1);
+  EXPECT_THAT(output({"ckpt", "diff", "model", "back"}), HasSubstr("the same, bit for bit"));
+}
+
+TEST_F(Convert, TellsProgramsWhatItDid) {
+  const Json told =
+      Json::parse(output({"convert", "model", "half", "--dtype", "bf16", "--verify", "--json"}));
+  EXPECT_EQ(told["type"], "bf16");
+  EXPECT_EQ(told["tensors"], 21);
+  EXPECT_GT(told["verify"]["ingot.verify.logits"], 0);
+  EXPECT_LT(told["verify"]["ingot.verify.logits"], 0.02);
+  const Json config = parse_json_file(work / "half/config.json");
+  EXPECT_EQ(config["torch_dtype"], "bfloat16");
+  EXPECT_EQ(config["ingot_verify"]["logits"], told["verify"]["ingot.verify.logits"]);
+}
+
+TEST_F(Convert, QuantizesToEveryTypeThatIsWritten) {
+  for (const char* type : {"Q8_0", "q4_0", "Q4_1", "Q5_0", "Q5_1", "Q6_K", "IQ4_NL", "F16"}) {
+    const Json told =
+        Json::parse(output({"quantize", "model", "x.gguf", "--type", type, "--verify", "--json"}));
+    EXPECT_GT(told["verify"]["ingot.verify.logits"], 0) << type;
+    const std::string ids =
+        output({"generate", "x.gguf", "--ids", "--prompt", "1,2,3", "--tokens", "4"});
+    EXPECT_EQ(std::count(ids.begin(), ids.end(), ' '), 4) << ids;
+  }
+}
+
+TEST_F(Convert, RefusesWhatDiffersTooMuchAndLeavesNothing) {
+  EXPECT_THAT(
+      refusal({"quantize", "model", "x.gguf", "--type", "Q4_0", "--verify", "--max-growth", "0"},
+              4),
+      HasSubstr("x.gguf: differs too much from the model it was made from: perplexity"));
+  EXPECT_FALSE(std::filesystem::exists(work / "x.gguf"));
+  EXPECT_FALSE(std::filesystem::exists(work / "x.gguf.unfinished"));
+}
+
+TEST_F(Convert, GeneratesFromAGgufFileWhatTheFolderGenerates) {
+  output({"convert", "model", "x.gguf"});
+  const Words how = {"--ids", "--prompt", "5,6", "--tokens", "20", "--seed", "3"};
+  EXPECT_EQ(output(joined({"generate", "x.gguf"}, how)),
+            output(joined({"generate", "model"}, how)));
+}
+
+TEST_F(Convert, SaysWhatItCannotDo) {
+  EXPECT_THAT(refusal({"convert", "nothing", "x.gguf"}, 3),
+              HasSubstr("nothing: no such file or folder"));
+  EXPECT_THAT(refusal({"convert", "model", "model"}, 2), HasSubstr("IN and OUT are the same"));
+  EXPECT_THAT(refusal({"convert", "model", "text.txt"}, 2),
+              HasSubstr("is a file; a folder is written"));
+  std::filesystem::create_directory(work / "full");
+  put(work / "full/x", "x");
+  EXPECT_THAT(refusal({"convert", "model", "full"}, 2),
+              HasSubstr("the folder exists and is not empty"));
+  EXPECT_THAT(refusal({"convert", "text.txt", "y"}, 3), HasSubstr("no model that Ingot reads"));
+  EXPECT_THAT(refusal({"quantize", "model", "x.gguf", "--type", "Q4"}, 2),
+              HasSubstr("'Q4' is no type"));
+  EXPECT_THAT(refusal({"quantize", "model", "x.gguf", "--type", "MXFP4"}, 2),
+              HasSubstr("MXFP4: Ingot reads this type and does not write it"));
+  EXPECT_THAT(refusal({"quantize", "model", "x", "--type", "Q8_0"}, 2),
+              HasSubstr("end the name with .gguf"));
+  put(work / "cut.gguf", "GGUF");
+  EXPECT_THAT(refusal({"generate", "cut.gguf", "--ids", "--prompt", "1"}, 3),
+              HasSubstr("truncated"));
+}
+
+TEST_F(Convert, ListsVerifiesAndComparesEveryKindOfFile) {
+  output({"convert", "model", "x.gguf"});
+  EXPECT_THAT(output({"ckpt", "ls", "x.gguf", "--hashes"}),
+              HasSubstr("blk.0.attn_q.weight F32 [64, 64] 16384 bytes "));
+  const Json listed = Json::parse(output({"ckpt", "ls", "model", "--json"}));
+  EXPECT_EQ(listed["tensors"].size(), 21U);
+  EXPECT_EQ(listed["kind"], "safetensors file");
+  EXPECT_THAT(output({"ckpt", "verify", "model"}), HasSubstr("lengths and places hold"));
+  save_model("other", 12);
+  const Outcome differ = work.run({"ckpt", "diff", "model", "other", "--count", "2"});
+  EXPECT_EQ(differ.code, 1);
+  EXPECT_THAT(differ.out, HasSubstr("16 tensors differ"));
+  EXPECT_THAT(differ.out, HasSubstr("values differ, most by"));
+  EXPECT_THAT(differ.out, HasSubstr("--count 0 shows all"));
+}
+
+TEST_F(Convert, ChecksTheHashesOfARun) {
+  output(work.train("run"));
+  EXPECT_THAT(output({"ckpt", "ls", "run"}),
+              HasSubstr("parameters: layers.0.attention.wq.weight f32"));
+  EXPECT_THAT(output({"ckpt", "verify", "run"}), HasSubstr("every hash holds"));
+  const auto file = work / "run/checkpoints/step-00000006/parameters.safetensors";
+  std::string bytes = content(file);
+  bytes[bytes.size() - 3] = static_cast<char>(bytes[bytes.size() - 3] ^ 1);
+  put(file, bytes);
+  EXPECT_THAT(refusal({"ckpt", "verify", "run"}, 3), HasSubstr("parameters.safetensors"));
+}
+
+// A file larger than what may be resident.
+TEST_F(Convert, StaysWithinABoundOfMemory) {
+  GgufHeader header;
+  header.metadata.set("general.architecture", "anything");
+  for (int i = 0; i < 12; ++i) {
+    header.tensors.push_back({concat("w", i), GgmlType::f32, Shape{4096, 1024}});
+  }
+  GgufWriter writer(work / "large.gguf", header);
+  const std::vector<std::byte> some(size_t{1} << 24, std::byte{0x3c});
+  for (int i = 0; i < 12; ++i) {
+    writer.write(some);
+  }
+  writer.commit();
+  Child child(work.path(), {"quantize", "large.gguf", "small.gguf", "--type", "F16"});
+  int64_t most = 0;
+  while (child.running()) {
+    most = std::max(most, child.resident_bytes());
+  }
+  EXPECT_EQ(child.wait().code, 0);
+  EXPECT_GT(most, 0);
+  // 192 MiB in the file; measured: 60 to 80 MiB.
+  EXPECT_LT(most, 120 << 20);
+}
+
+}  // namespace
+}  // namespace ingot::testing

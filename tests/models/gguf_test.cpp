@@ -1,0 +1,486 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "ingot/base/files.h"
+#include "ingot/base/json.h"
+#include "ingot/io/safetensors_shards.h"
+#include "ingot/models/export.h"
+#include "ingot/models/gguf_architecture.h"
+#include "ingot/models/gguf_tokens.h"
+#include "ingot/nn/initialise.h"
+#include "ingot/ops/cross_entropy.h"
+#include "ingot/ops/shape.h"
+#include "ingot/tensor/copy.h"
+#include "ingot/tensor/factories.h"
+#include "tests/support/message.h"
+#include "tests/support/op_case.h"
+#include "tests/support/paths.h"
+
+namespace ingot::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using Json = nlohmann::json;
+
+Tensor row_of(const Json& ids) {
+  const auto values = ids.get<std::vector<int64_t>>();
+  return tensor_of(values, {1, static_cast<int64_t>(values.size())});
+}
+
+double largest_difference(std::span<const float> got, const Json& expected) {
+  double most = 0;
+  for (size_t i = 0; i < expected.size(); ++i) {
+    most = std::max(most, std::abs(double{got[i]} - expected[i].get<double>()));
+  }
+  return most;
+}
+
+void expect_logits(const Decoder& model, const Json& cases) {
+  for (const Json& expected : cases) {
+    const Tensor logits = model.logits(row_of(expected["ids"]));
+    const auto V = static_cast<size_t>(model.config().vocab);
+    EXPECT_LE(largest_difference(logits.values<float>().last(V), expected["logits_last"]), 1e-4);
+  }
+}
+
+double mean_loss(const Decoder& model, const Json& ids) {
+  const Tensor row = row_of(ids);
+  const int64_t length = row.size(1);
+  return cross_entropy(contiguous(slice(model.logits(row), 1, 0, length - 1)),
+                       contiguous(slice(row, 1, 1, length)), Reduction::mean)
+      .item();
+}
+
+std::vector<std::string> oracle_architectures() {
+  std::vector<std::string> out;
+  for (const std::string& name : list_folder(*data_folder() / "model-tiny-archs")) {
+    for (const GgufArchitecture& row : gguf_architectures()) {
+      if (row.model_type == name) {
+        out.push_back(name);
+      }
+    }
+  }
+  return out;
+}
+
+TEST(GgufModels, GiveTheirLogits) {
+  if (!data_folder()) {
+    GTEST_SKIP() << no_data_folder;
+  }
+  for (const std::string& name : oracle_architectures()) {
+    SCOPED_TRACE(name);
+    const auto folder = *data_folder() / "model-tiny-archs" / name;
+    const Pretrained loaded = load_stored(open_model(folder / "model-f32.gguf"));
+    EXPECT_EQ(loaded.model->dtype(), DType::f32);
+    expect_logits(*loaded.model, parse_json_file(folder / "oracle.json")["cases"]);
+  }
+  const auto stories = *data_folder() / "model-stories260k";
+  const Json oracle = parse_json_file(stories / "oracle_forward.json");
+  for (const char* name : {"stories260k-f32.gguf", "stories260k-f32.v1.gguf", "stories260K.bin"}) {
+    SCOPED_TRACE(name);
+    expect_logits(*load_stored(open_model(stories / name)).model, oracle["logits"]);
+  }
+}
+
+// llama.cpp quantizes activations too, which moves the loss by about 0.02 (measured here: 0.003).
+TEST(GgufModels, HaveTheLossOfQuantizedFiles) {
+  if (!data_folder()) {
+    GTEST_SKIP() << no_data_folder;
+  }
+  const auto stories = *data_folder() / "model-stories260k";
+  const Json oracle = parse_json_file(stories / "oracle_forward.json");
+  for (const auto& [name, cases] : oracle["quantized_gguf"]["files"].items()) {
+    SCOPED_TRACE(name);
+    const Pretrained loaded = load_stored(open_model(stories / name), DType::f32);
+    for (size_t i = 0; i < cases.size(); ++i) {
+      const Json& ids = cases[i].contains("ids") ? cases[i]["ids"] : oracle["logits"][i]["ids"];
+      EXPECT_NEAR(mean_loss(*loaded.model, ids), cases[i]["mean_nll"].get<double>(), 0.02);
+    }
+  }
+}
+
+void expect_same_tensors(const SafetensorsSet& a, const SafetensorsSet& b) {
+  EXPECT_EQ(a.names(), b.names());
+  for (const std::string& name : a.names()) {
+    EXPECT_TRUE(same_bits(a.tensor(name), b.tensor(name))) << name;
+  }
+}
+
+TEST(GgufModels, FromAFolderAndBackAreBitwiseTheSame) {
+  if (!data_folder()) {
+    GTEST_SKIP() << no_data_folder;
+  }
+  std::vector<std::filesystem::path> folders = {*data_folder() / "model-stories260k/hf",
+                                                *data_folder() / "model-stories260k/hf-bf16"};
+  for (const std::string& name : oracle_architectures()) {
+    folders.push_back(*data_folder() / "model-tiny-archs" / name);
+  }
+  for (const auto& folder : folders) {
+    SCOPED_TRACE(folder);
+    const TemporaryFolder work;
+    const StoredModel there = open_model(folder);
+    write_gguf(there, work / "x.gguf", GgmlType::f32);
+    const StoredModel back = open_model(work / "x.gguf");
+    write_folder(back, work / "back", there.dtype);
+    expect_same_tensors(SafetensorsSet(folder), SafetensorsSet(work / "back"));
+    const Json before = parse_json_file(folder / "config.json");
+    const Json after = parse_json_file(work / "back" / "config.json");
+    for (const auto& [key, value] : before.items()) {
+      EXPECT_EQ(after.value(key, Json()), value) << key;
+    }
+    for (const char* name : {"tokenizer.json", "tokenizer_config.json"}) {
+      if (file_exists(folder / name)) {
+        EXPECT_EQ(read_file(work / "back" / name), read_file(folder / name));
+      }
+    }
+  }
+}
+
+// Files that llama.cpp's own converter laid out: the same metadata, the same tensors.
+TEST(GgufModels, AreLaidOutAsTheOracles) {
+  if (!data_folder()) {
+    GTEST_SKIP() << no_data_folder;
+  }
+  std::vector<std::pair<std::filesystem::path, std::filesystem::path>> both = {
+      {*data_folder() / "model-stories260k/hf",
+       *data_folder() / "model-stories260k/stories260k-f32.gguf"}};
+  for (const std::string& name : oracle_architectures()) {
+    const auto folder = *data_folder() / "model-tiny-archs" / name;
+    both.emplace_back(folder, folder / "model-f32.gguf");
+  }
+  for (const auto& [folder, path] : both) {
+    SCOPED_TRACE(folder);
+    const TemporaryFolder work;
+    write_gguf(open_model(folder), work / "x.gguf", GgmlType::f32);
+    const GgufFile ours(work / "x.gguf");
+    const GgufFile theirs(path);
+    for (const auto& [key, value] : theirs.metadata()) {
+      const bool scores = key == "tokenizer.ggml.scores";  // any that merge in the same order
+      if (key != "general.name" && !scores) {
+        ASSERT_TRUE(ours.metadata().contains(key)) << key;
+        EXPECT_EQ(shown(*ours.metadata().find(key)), shown(value)) << key;
+        EXPECT_EQ(*ours.metadata().find(key), value) << key;
+      }
+    }
+    ASSERT_EQ(ours.tensors().size(), theirs.tensors().size());
+    for (const GgufTensor& tensor : theirs.tensors()) {
+      const auto a = ours.bytes(ours.tensor(tensor.name));
+      const auto b = theirs.bytes(tensor);
+      EXPECT_TRUE(a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size()) == 0)
+          << tensor.name;
+    }
+  }
+}
+
+TEST(GgufModels, WriteScoresThatMergeInTheOrderOfTheOriginal) {
+  if (!data_folder()) {
+    GTEST_SKIP() << no_data_folder;
+  }
+  const auto stories = *data_folder() / "model-stories260k";
+  const GgufFile original(stories / "stories260k-f32.gguf");
+  const GgufTokens theirs = *gguf_tokens_from(original.metadata(), "theirs");
+  std::string why;
+  const auto ours =
+      gguf_tokens_of(parse_json_file(stories / "hf/tokenizer.json"),
+                     parse_json_file(stories / "hf/tokenizer_config.json"), Json(), 512, why);
+  ASSERT_TRUE(ours) << why;
+  EXPECT_EQ(ours->tokens, theirs.tokens);
+  EXPECT_EQ(ours->types, theirs.types);
+  for (size_t a = 0; a < 512; ++a) {
+    for (size_t b = 0; b < 512; ++b) {  // where both say something of two pieces, they agree
+      if (ours->scores[a] < 0 && ours->scores[b] < 0 && theirs.scores[a] > theirs.scores[b]) {
+        EXPECT_GT(ours->scores[a], ours->scores[b]) << theirs.tokens[a] << ' ' << theirs.tokens[b];
+      }
+    }
+  }
+}
+
+DecoderConfig tiny(const std::string& architecture) {
+  DecoderConfig c;
+  c.architecture = architecture;
+  c.vocab = 256;
+  c.width = 64;
+  c.layers = 2;
+  c.heads = 4;
+  c.hidden = 96;
+  c.context = 32;
+  return c;
+}
+
+StoredModel saved(const DecoderConfig& config, const std::filesystem::path& folder,
+                  DType dtype = DType::f32, const std::string& base = "{}") {
+  Decoder model(config, dtype);
+  nn::initialise(model, {"normal", 0.3}, 11);
+  SaveOptions options;
+  options.base_config = base;
+  save_pretrained(model, folder, options);
+  return open_model(folder);
+}
+
+Tensor some_ids() { return tensor_of(std::vector<int64_t>{1, 5, 255, 0, 7, 7, 12, 3}, {2, 4}); }
+
+void expect_same_logits(const StoredModel& a, const StoredModel& b) {
+  EXPECT_TRUE(same_bits(load_stored(a, DType::f32).model->logits(some_ids()),
+                        load_stored(b, DType::f32).model->logits(some_ids())));
+}
+
+TEST(GgufModels, CarryEveryShapeOfAFamily) {
+  DecoderConfig llama = tiny("llama");
+  llama.kv_heads = 2;
+  llama.head_dim = 24;
+  llama.tied = true;
+  llama.attention_bias = llama.output_bias = llama.mlp_bias = true;
+  DecoderConfig llama3 = tiny("llama");
+  llama3.rope.scaling = "llama3";
+  llama3.rope.factor = 8;
+  llama3.rope.original_context = 8192;
+  DecoderConfig linear = tiny("llama");
+  linear.rope.scaling = "linear";
+  linear.rope.factor = 2;
+  for (const DecoderConfig& config : {llama, llama3, linear, tiny("gpt2")}) {
+    for (const DType dtype : {DType::f32, DType::bf16}) {
+      const TemporaryFolder work;
+      const StoredModel there = saved(config, work / "hf", dtype);
+      const GgmlType type = *ggml_type_named(name(dtype));
+      write_gguf(there, work / "x.gguf", type);
+      expect_same_logits(there, open_model(work / "x.gguf"));
+      // Without the configuration that was kept, the file's own keys say it all.
+      GgufFile file(work / "x.gguf");
+      EXPECT_EQ(file.tensor("token_embd.weight").type, type);
+      EXPECT_EQ(file.tensor("output_norm.weight").type, GgmlType::f32);
+      GgufMetadata none;
+      none.set("ingot.config", "{}");
+      rewrite_gguf(file, work / "y.gguf", type, none);
+      expect_same_logits(there, open_model(work / "y.gguf"));
+    }
+  }
+}
+
+TEST(GgufModels, RefuseWhatTheFormatCannotSay) {
+  const TemporaryFolder work;
+  DecoderConfig c = tiny("llama");
+  c.rope.scaling = "dynamic";
+  c.rope.factor = 2;
+  const StoredModel dynamic = saved(c, work / "a");
+  EXPECT_THAT(
+      message_of(ErrorKind::config, [&] { write_gguf(dynamic, work / "x.gguf", GgmlType::f32); }),
+      HasSubstr("a GGUF file cannot say all of this model: rope.scaling is"));
+  c = tiny("llama");
+  c.activation = "geglu_tanh";
+  const StoredModel other = saved(c, work / "b");
+  EXPECT_THAT(
+      message_of(ErrorKind::config, [&] { write_gguf(other, work / "x.gguf", GgmlType::f32); }),
+      HasSubstr("activation is"));
+  c = tiny("llama");
+  c.positions = "alibi";
+  const StoredModel own = saved(c, work / "c");
+  EXPECT_THAT(
+      message_of(ErrorKind::config, [&] { write_gguf(own, work / "x.gguf", GgmlType::f32); }),
+      HasSubstr("a model of model_type 'ingot' cannot be written"));
+  EXPECT_FALSE(file_exists(work / "x.gguf"));
+}
+
+TEST(GgufModels, QuantizeWhatCanBeAndSayWhatIsOtherwise) {
+  const TemporaryFolder work;
+  DecoderConfig c = tiny("llama");
+  c.width = 256;
+  c.head_dim = 64;
+  const StoredModel there = saved(c, work / "hf");
+  const ExportResult result = write_gguf(there, work / "x.gguf", GgmlType::q4_k);
+  const GgufFile file(work / "x.gguf");
+  EXPECT_EQ(file.tensor("blk.0.attn_q.weight").type, GgmlType::q4_k);
+  EXPECT_EQ(file.tensor("blk.0.ffn_down.weight").type, GgmlType::q5_0);  // rows of 96
+  EXPECT_EQ(file.tensor("output.weight").type, GgmlType::q6_k);
+  EXPECT_EQ(file.tensor("token_embd.weight").type, GgmlType::q4_k);
+  EXPECT_EQ(file.tensor("blk.0.attn_norm.weight").type, GgmlType::f32);
+  EXPECT_THAT(result.otherwise, ElementsAre("blk.0.ffn_down.weight [256, 96] is Q5_0",
+                                            "blk.1.ffn_down.weight [256, 96] is Q5_0",
+                                            "output.weight [256, 256] is Q6_K"));
+  // From another GGUF file: the same bytes.
+  write_gguf(there, work / "f32.gguf", GgmlType::f32);
+  rewrite_gguf(GgufFile(work / "f32.gguf"), work / "again.gguf", GgmlType::q4_k);
+  const GgufFile again(work / "again.gguf");
+  for (const GgufTensor& tensor : file.tensors()) {
+    const auto a = file.bytes(tensor);
+    const auto b = again.bytes(again.tensor(tensor.name));
+    EXPECT_TRUE(std::equal(a.begin(), a.end(), b.begin(), b.end())) << tensor.name;
+  }
+}
+
+TEST(GgufModels, SayWhatTheyLack) {
+  const TemporaryFolder work;
+  const StoredModel bare = saved(tiny("gpt2"), work / "a");
+  EXPECT_THAT(write_gguf(bare, work / "x.gguf", GgmlType::f32).lacks,
+              ElementsAre("no tokenizer: there is no tokenizer.json; programs can run the file on "
+                          "token ids alone"));
+  EXPECT_EQ(GgufFile(work / "x.gguf").metadata().text("tokenizer.ggml.model", "x"), "no_vocab");
+  const StoredModel bytes =
+      saved(tiny("gpt2"), work / "b", DType::f32, R"({"ingot": {"tokens": "bytes"}})");
+  EXPECT_THAT(write_gguf(bytes, work / "x.gguf", GgmlType::f32).lacks,
+              ElementsAre(HasSubstr("no end token and no chat template: the model reads bytes")));
+  const auto tokens = gguf_tokens_from(GgufFile(work / "x.gguf").metadata(), "x");
+  ASSERT_TRUE(tokens);
+  EXPECT_EQ(tokens->tokens[0], "Ā");
+  EXPECT_EQ(tokens->tokens[32], "Ġ");
+  EXPECT_EQ(tokens->tokens[255], "ÿ");
+  write_file(work / "b/tokenizer.json", R"({"model": {"type": "Unigram"}})");
+  EXPECT_THAT(write_gguf(open_model(work / "b"), work / "x.gguf", GgmlType::f32).lacks,
+              ElementsAre(HasSubstr("its model is 'Unigram', carried over is BPE")));
+}
+
+TEST(GgufModels, ListEveryTensorThatDoesNotFit) {
+  const TemporaryFolder work;
+  write_gguf(saved(tiny("llama"), work / "a"), work / "x.gguf", GgmlType::f32);
+  const GgufFile file(work / "x.gguf");
+  GgufHeader header = file.header();
+  header.metadata.set("ingot.config", "{}");
+  header.metadata.set_u32("llama.feed_forward_length", 80);
+  header.tensors.back().name = "stranger";
+  GgufWriter writer(work / "y.gguf", header);
+  for (const GgufTensor& tensor : file.tensors()) {
+    writer.write(file.bytes(tensor));
+  }
+  writer.commit();
+  const std::string message = message_of(ErrorKind::format, [&] { open_model(work / "y.gguf"); });
+  EXPECT_THAT(message, HasSubstr("y.gguf: the tensors do not fit the metadata:"));
+  EXPECT_THAT(message, HasSubstr("\n  shape: blk.0.ffn_gate.weight is [96, 64], the metadata says "
+                                 "[80, 64]"));
+  EXPECT_THAT(message, HasSubstr("\n  unexpected: stranger [256, 64]"));
+}
+
+// Checkpoints of C programs, spelled out here from their documentation.
+struct Binary {
+  std::string bytes;
+  const TensorDict& ours;
+
+  template <class T>
+  void number(T value) {
+    bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
+  }
+  void tensor(const std::string& name, DType dtype = DType::f32) {
+    const Tensor values = converted(ours.at(name), dtype);
+    bytes.append(static_cast<const char*>(values.view().data), static_cast<size_t>(values.bytes()));
+  }
+  // [H, 2, C/2, D] → [H, C/2, 2, D]
+  void interleaved(const std::string& name, int64_t heads) {
+    const Tensor& x = ours.at(name);
+    const int64_t C = x.size(0) / heads;
+    const Tensor parts = contiguous(transpose(reshape(x, {heads, 2, C / 2, x.size(1)}), 1, 2));
+    bytes.append(static_cast<const char*>(parts.view().data), static_cast<size_t>(parts.bytes()));
+  }
+  void layers(const std::string& name, int64_t count, DType dtype = DType::f32) {
+    for (int64_t i = 0; i < count; ++i) {
+      tensor(concat("layers.", i, ".", name), dtype);
+    }
+  }
+};
+
+TEST(LlamaCBinaries, OfVersionOneGiveTheSameLogits) {
+  const TemporaryFolder work;
+  DecoderConfig c = complete(tiny("llama"));
+  const StoredModel there = saved(c, work / "hf");
+  const Pretrained loaded = load_stored(there);
+  const TensorDict ours = loaded.model->parameters();
+  Binary out{"", ours};
+  out.number(0x616b3432U);
+  for (const int64_t value :
+       {int64_t{1}, c.width, c.hidden, c.layers, c.heads, c.kv_heads, c.vocab, c.context}) {
+    out.number(static_cast<int32_t>(value));
+  }
+  out.bytes.resize(256, '\0');  // not shared
+  out.layers("attention_norm.weight", 2);
+  out.layers("mlp_norm.weight", 2);
+  out.tensor("norm.weight");
+  out.tensor("embedding.weight");
+  for (const char* name : {"wq", "wk"}) {
+    for (int64_t i = 0; i < 2; ++i) {
+      out.interleaved(concat("layers.", i, ".attention.", name, ".weight"), 4);
+    }
+  }
+  for (const char* name : {"attention.wv", "attention.wo", "mlp.gate", "mlp.down", "mlp.up"}) {
+    out.layers(concat(name, ".weight"), 2);
+  }
+  out.tensor("head.weight");
+  write_file(work / "x.bin", out.bytes);
+  expect_same_logits(there, open_model(work / "x.bin"));
+  for (const size_t length :
+       {size_t{0}, size_t{3}, size_t{20}, size_t{255}, size_t{300}, out.bytes.size() - 1}) {
+    write_file(work / "y.bin", out.bytes.substr(0, length));
+    EXPECT_THROW(open_model(work / "y.bin"), Error) << length;
+  }
+  write_file(work / "y.bin", out.bytes + "x");
+  EXPECT_THAT(message_of(ErrorKind::format, [&] { open_model(work / "y.bin"); }),
+              HasSubstr(concat("the header describes ", out.bytes.size(), " bytes, the file has ",
+                               out.bytes.size() + 1)));
+  const std::string huge(28, '\x7f');
+  write_file(work / "y.bin", huge);
+  EXPECT_THAT(message_of(ErrorKind::format, [&] { open_model(work / "y.bin"); }),
+              HasSubstr("not a checkpoint that Ingot reads: dim would be 2139062143"));
+}
+
+TEST(LlmCBinaries, GiveTheSameLogits) {
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    const TemporaryFolder work;
+    DecoderConfig c = tiny("gpt2");
+    c.hidden = 4 * c.width;
+    c = complete(c);
+    const StoredModel there = saved(c, work / "hf", dtype);
+    const Pretrained loaded = load_stored(there);
+    const TensorDict ours = loaded.model->parameters();
+    Binary out{"", ours};
+    const int64_t padded = 384;
+    for (const int64_t value : {int64_t{20240326}, int64_t{dtype == DType::f32 ? 3 : 5}, c.context,
+                                c.vocab, c.layers, c.heads, c.width, padded}) {
+      out.number(static_cast<int32_t>(value));
+    }
+    out.bytes.resize(1024, '\0');
+    out.tensor("embedding.weight", dtype);
+    out.bytes.append(static_cast<size_t>((padded - c.vocab) * c.width * size_of(dtype)), '\0');
+    out.tensor("positions.weight", dtype);
+    out.layers("attention_norm.weight", 2, dtype);
+    out.layers("attention_norm.bias", 2, dtype);
+    for (const char* part : {".weight", ".bias"}) {
+      for (int64_t i = 0; i < 2; ++i) {
+        for (const char* name : {"wq", "wk", "wv"}) {
+          out.tensor(concat("layers.", i, ".attention.", name, part), dtype);
+        }
+      }
+    }
+    for (const char* name :
+         {"attention.wo.weight", "attention.wo.bias", "mlp_norm.weight", "mlp_norm.bias",
+          "mlp.up.weight", "mlp.up.bias", "mlp.down.weight", "mlp.down.bias"}) {
+      out.layers(name, 2, dtype);
+    }
+    out.tensor("norm.weight", dtype);
+    out.tensor("norm.bias", dtype);
+    write_file(work / "x.bin", out.bytes);
+    const StoredModel read = open_model(work / "x.bin");
+    EXPECT_EQ(read.dtype, dtype);
+    expect_same_logits(there, read);
+    write_file(work / "y.bin", out.bytes.substr(0, out.bytes.size() - 2));
+    EXPECT_THAT(message_of(ErrorKind::format, [&] { open_model(work / "y.bin"); }),
+                HasSubstr("truncated: norm.bias"));
+  }
+}
+
+TEST(StoredModels, SayWhatTheyCannotRead) {
+  const TemporaryFolder work;
+  write_file(work / "x.txt", "some text, long enough");
+  EXPECT_THAT(
+      message_of(ErrorKind::format, [&] { open_model(work / "x.txt"); }),
+      HasSubstr("no model that Ingot reads: expected a folder with config.json, a GGUF file"));
+  GgufHeader header;
+  header.metadata.set("general.architecture", "mamba");
+  GgufWriter writer(work / "x.gguf", header);
+  writer.commit();
+  EXPECT_THAT(message_of(ErrorKind::config, [&] { open_model(work / "x.gguf"); }),
+              HasSubstr("general.architecture 'mamba' is not known; known are gpt2, llama"));
+}
+
+}  // namespace
+}  // namespace ingot::testing
