@@ -33,7 +33,9 @@ class Budget {
     bytes_ += more;
   }
   void bytes(size_t more) { bytes(static_cast<int64_t>(more)); }
-  void items(size_t more) { bytes(static_cast<int64_t>(more) * 24); }
+  void items(size_t more) {
+    bytes(more > size_t{1} << 50 ? INT64_MAX : static_cast<int64_t>(more) * 24);
+  }
 
  private:
   Limits limits_;

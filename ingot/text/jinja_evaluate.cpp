@@ -21,15 +21,15 @@ std::string nearest_hint(const Value& value, std::string_view name) {
   std::vector<std::string> keys;
   if (const Mapping* mapping = value.mapping()) {
     for (const auto& [key, held] : mapping->items()) {
-      if (const std::string* text = key.text(); text != nullptr && text->size() < 64) {
+      if (const std::string* text = key.text(); text != nullptr && text->size() < 32) {
         keys.push_back(*text);
       }
-      if (keys.size() == 32) {
+      if (keys.size() == 8) {
         break;
       }
     }
   }
-  const std::string near = name.size() < 64 ? nearest_word(name, keys) : "";
+  const std::string near = name.size() < 32 ? nearest_word(name, keys) : "";
   return near.empty() || edit_distance(near, name) > 3 ? "" : "; the nearest is '" + near + "'";
 }
 
@@ -87,10 +87,13 @@ Value Interpreter::run(const Expression&, const Name& x) {
     return *found;
   }
   if (const Builtin* builtin = find_builtin(jinja::globals(), x.name)) {
-    return function_of(x.name, [this, builtin](const Arguments& given) {
-      const Bound bound(builtin->name, builtin->parameters, given);
-      return builtin->run({*this, budget_, Value(), bound, given});
-    });
+    return function_of(
+        x.name,
+        [this, builtin](const Arguments& given) {
+          const Bound bound(builtin->name, builtin->parameters, given);
+          return builtin->run({*this, budget_, Value(), bound, given});
+        },
+        0);
   }
   return undefined(
       concat("'", x.name, "' is undefined; pass it, or test it with `is defined` first"));
@@ -127,10 +130,11 @@ std::optional<Value> Interpreter::method(const Value& self, std::string_view nam
   if (builtin == nullptr) {
     return std::nullopt;
   }
-  return function_of(std::string(name), [this, builtin, self](const Arguments& given) {
+  const auto run = [this, builtin, self](const Arguments& given) {
     const Bound bound(builtin->name, builtin->parameters, given);
     return builtin->run({*this, budget_, self, bound, given});
-  });
+  };
+  return function_of(std::string(name), run, depth_of(self) + 1);
 }
 
 // A method or a member of an object, but no key of a dict.
@@ -180,7 +184,8 @@ Value Interpreter::attribute_path(const Value& value, const Value& path) {
   }
   Value found = value;
   for (const std::string_view part : split(*path.text(), ".", -1)) {
-    const bool position = is_all(Class::decimal, part) && part.size() < 18;
+    const bool position = !part.empty() && part.size() < 18 &&
+                          part.find_first_not_of("0123456789") == std::string_view::npos;
     found = item(found, position ? Value(std::stoll(std::string(part))) : Value(part));
   }
   return found;

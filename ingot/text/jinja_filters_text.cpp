@@ -97,7 +97,7 @@ Value truncate(const Invocation& in) {
   const int64_t kept = size - character_count(end);
   check(kept >= 0 && leeway >= 0, ErrorKind::format, "truncate: length ", size, " and leeway ",
         leeway, " cannot hold the end '", end, "'; raise them");
-  if (character_count(text) <= size + leeway) {
+  if (character_count(text) - leeway <= size) {
     return text;
   }
   const std::string_view start = std::string_view(text).substr(0, byte_of(text, kept));

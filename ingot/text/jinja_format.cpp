@@ -1,5 +1,6 @@
 #include "ingot/text/jinja_format.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -346,6 +347,7 @@ std::string format_braces(std::string_view format, const Arguments& values, Budg
 
 Value rounded(const Value& number, int64_t digits) {
   check_defined(number);
+  digits = std::clamp<int64_t>(digits, -400, 400);  // beyond, nothing is left or nothing to do
   if (const std::optional<int64_t> integer = number.integer()) {
     if (digits >= 0) {
       return *integer;

@@ -101,23 +101,30 @@ struct Cycle {
 Value cycler(const Invocation& in) {
   check(!in.raw.positional.empty(), ErrorKind::format, "cycler: no items; give at least one");
   const auto state = std::make_shared<Cycle>(Cycle{in.raw.positional, 0});
-  Object object{"Cycler", "<Cycler object>", {}, {}};
-  object.attribute = [state](std::string_view name) -> std::optional<Value> {
+  const int32_t depth = depth_of(in.raw.positional) + 1;
+  Object object{"Cycler", "<Cycler object>", {}, {}, depth};
+  object.attribute = [state, depth](std::string_view name) -> std::optional<Value> {
     if (name == "current") {
       return state->items[state->at];
     }
     if (name == "next") {
-      return function_of("next", [state](const Arguments&) {
-        const Value now = state->items[state->at];
-        state->at = (state->at + 1) % state->items.size();
-        return now;
-      });
+      return function_of(
+          "next",
+          [state](const Arguments&) {
+            const Value now = state->items[state->at];
+            state->at = (state->at + 1) % state->items.size();
+            return now;
+          },
+          depth);
     }
     if (name == "reset") {
-      return function_of("reset", [state](const Arguments&) {
-        state->at = 0;
-        return Value();
-      });
+      return function_of(
+          "reset",
+          [state](const Arguments&) {
+            state->at = 0;
+            return Value();
+          },
+          depth);
     }
     return std::nullopt;
   };
@@ -128,9 +135,13 @@ Value cycler(const Invocation& in) {
 Value joiner(const Invocation& in) {
   const Value separator = in.given.get(0) != nullptr ? in.given.value(0) : Value(", ");
   const auto used = std::make_shared<bool>(false);
-  return Object{"Joiner", "<Joiner object>", {}, [separator, used](const Arguments&) {
+  return Object{"Joiner",
+                "<Joiner object>",
+                {},
+                [separator, used](const Arguments&) {
                   return std::exchange(*used, true) ? separator : Value("");
-                }};
+                },
+                depth_of(separator) + 1};
 }
 
 constexpr std::array table = {

@@ -128,6 +128,7 @@ struct Interpreter::Loop {
   Items items;
   size_t at = 0;
   int64_t depth = 1;
+  int32_t item_depth = 0;          // of the values that it goes through
   std::optional<Items> last_seen;  // by changed()
   bool finished = false;
   std::function<Value(const Value&)> recurse;  // empty unless the loop is recursive
@@ -170,29 +171,36 @@ Value Interpreter::loop_attribute(const std::shared_ptr<Loop>& state, std::strin
     return index + 1 < size ? state->items[state->at + 1] : undefined("there is no next item");
   }
   if (name == "cycle") {
-    return function_of("cycle", [state](const Arguments& given) {
-      check(!given.positional.empty(), ErrorKind::format,
-            "no items for cycling given; give at least one");
-      return given.positional[state->at % given.positional.size()];
-    });
+    return function_of(
+        "cycle",
+        [state](const Arguments& given) {
+          check(!given.positional.empty(), ErrorKind::format,
+                "no items for cycling given; give at least one");
+          return given.positional[state->at % given.positional.size()];
+        },
+        state->item_depth + 1);
   }
   if (name == "changed") {
-    return function_of("changed", [state, this](const Arguments& given) {
-      check(!state->finished, ErrorKind::format, "loop.changed: the loop has ended; ask within it");
-      const auto same = [this](const Value& a, const Value& b) { return equal(a, b, budget_); };
-      const Items& now = given.positional;
-      const bool changed = !state->last_seen || state->last_seen->size() != now.size() ||
-                           !std::equal(now.begin(), now.end(), state->last_seen->begin(), same);
-      state->last_seen = now;
-      return Value(changed);
-    });
+    return function_of(
+        "changed",
+        [state, this](const Arguments& given) {
+          check(!state->finished, ErrorKind::format,
+                "loop.changed: the loop has ended; ask within it");
+          const auto same = [this](const Value& a, const Value& b) { return equal(a, b, budget_); };
+          const Items& now = given.positional;
+          const bool changed = !state->last_seen || state->last_seen->size() != now.size() ||
+                               !std::equal(now.begin(), now.end(), state->last_seen->begin(), same);
+          state->last_seen = now;
+          return Value(changed);
+        },
+        state->item_depth + 1);
   }
   return undefined(concat("'LoopContext' object has no attribute '", name,
                           "'; loop has index, index0, first, last, length and others"));
 }
 
 Value Interpreter::loop_value(const std::shared_ptr<Loop>& state) {
-  Object object{"LoopContext", "<LoopContext>", {}, {}};
+  Object object{"LoopContext", "<LoopContext>", {}, {}, state->item_depth + 1};
   object.attribute = [this, state](std::string_view name) {
     return std::optional(loop_attribute(state, name));
   };
@@ -243,6 +251,7 @@ Interpreter::Flow Interpreter::loop(const Statement& s, const For& x, const Valu
     }
     state->items.push_back(std::move(item));
   }
+  state->item_depth = depth_of(state->items);
   const Value loop = loop_value(state);
   for (state->at = 0; state->at < state->items.size(); ++state->at) {
     scope_ = std::make_shared<Scope>(Scope{scope, {}});
@@ -377,7 +386,7 @@ Value Interpreter::macro_value(const Function& function) {
     pinned_.push_back(scope_);
   }
   const std::weak_ptr<Scope> scope = scope_;
-  Object object{"Macro", concat("<Macro '", function.name, "'>"), {}, {}};
+  Object object{"Macro", concat("<Macro '", function.name, "'>"), {}, {}, 0};
   object.attribute = [&function](std::string_view name) -> std::optional<Value> {
     if (name == "name") {
       return Value(function.name);

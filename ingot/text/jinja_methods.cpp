@@ -165,7 +165,8 @@ Value zero_filled(const Invocation& in) {
   const bool sign = text.starts_with('+') || text.starts_with('-');
   const std::string_view digits = text.substr(sign ? 1 : 0);
   return std::string(text.substr(0, sign ? 1 : 0)) +
-         justified(digits, in.given.integer(0) - (sign ? 1 : 0), "0", '>', in.budget);
+         justified(digits, std::max<int64_t>(in.given.integer(0), 1) - (sign ? 1 : 0), "0", '>',
+                   in.budget);
 }
 
 Value expand_tabs(const Invocation& in) {

@@ -14,7 +14,7 @@ namespace {
 Items values_of(const Range& range) {
   Items out;
   for (int64_t i = 0, size = range.size(); i < size; ++i) {
-    out.emplace_back(range.start + i * range.step);
+    out.emplace_back(range.at(i));
   }
   return out;
 }
@@ -130,7 +130,7 @@ std::optional<Value> find_item(const Value& value, const Value& key, Budget& bud
     return (*items)[static_cast<size_t>(at)];
   }
   if (const Range* range = value.as<Range>()) {
-    return Value(range->start + at * range->step);
+    return Value(range->at(at));
   }
   const std::string& text = *value.text();
   budget.bytes(text.size() / 64);
@@ -144,9 +144,11 @@ Value sliced(const Value& value, const Value& start, const Value& stop, const Va
   check_defined(value);
   if (const Range* range = value.as<Range>()) {
     const Positions at = positions(range->size(), start, stop, step);
-    const int64_t first = range->start + at.first * range->step;
-    const int64_t stride = at.count > 1 ? range->step * at.step : range->step;
-    return Range{first, first + at.count * stride, stride};
+    const int64_t first = range->at(at.first);
+    const int64_t stride = at.count > 1 ? range->at(at.first + at.step) - first : range->step;
+    const int64_t end = at.count > 0 ? range->at(at.first + (at.count - 1) * at.step) : first;
+    const int64_t beyond = at.count == 0 ? first : end + (stride > 0 ? 1 : -1);
+    return Range{first, beyond, stride};
   }
   if (const Items* items = value.list()) {
     const Positions at = positions(static_cast<int64_t>(items->size()), start, stop, step);

@@ -433,10 +433,11 @@ std::string replaced(std::string_view text, std::string_view old, std::string_vi
 
 std::string justified(std::string_view text, int64_t width, std::string_view fill, char align,
                       Budget& budget) {
-  const int64_t missing = width - character_count(text);
-  if (missing <= 0) {
+  const int64_t size = character_count(text);
+  if (width <= size) {
     return std::string(text);
   }
+  const int64_t missing = width - size;
   budget.bytes(missing);
   // Python's center puts the odd one on the left where the width is odd too.
   const int64_t left = align == '<'   ? 0

@@ -21,11 +21,11 @@ int32_t checked_depth(int32_t depth) {
 
 }  // namespace
 
-Sequence::Sequence(Items all) : items(std::move(all)) {
-  for (const Value& item : items) {
-    depth = std::max(depth, depth_of(item) + 1);
-  }
-  checked_depth(depth);
+Sequence::Sequence(Items all) : items(std::move(all)), depth(checked_depth(depth_of(items) + 1)) {}
+
+Value::Value(Object object) {
+  checked_depth(object.depth);
+  data_ = std::make_shared<const Object>(std::move(object));
 }
 
 const Value* Mapping::find_word(const std::string& word) const {
@@ -93,6 +93,12 @@ int64_t Range::size() const {
   return static_cast<int64_t>(std::min<uint64_t>((to - from - 1) / stride + 1, INT64_MAX));
 }
 
+int64_t Range::at(int64_t i) const {
+  // Modulo 2^64, where i · step alone may not fit.
+  return static_cast<int64_t>(static_cast<uint64_t>(start) +
+                              static_cast<uint64_t>(i) * static_cast<uint64_t>(step));
+}
+
 const Items* Value::list() const {
   if (const List* list = as<List>()) {
     return &list->held->items;
@@ -128,9 +134,17 @@ Value dict_of(Mapping mapping) { return Dict{std::make_shared<const Mapping>(std
 Value stream_of(Items items, std::string_view type) {
   return Stream{std::make_shared<Stream::State>(Stream::State{std::move(items), 0}), type};
 }
-Value function_of(std::string name, std::function<Value(const Arguments&)> call) {
-  std::string text = "<function " + name + ">";
-  return Object{"function", std::move(text), {}, std::move(call)};
+Value function_of(std::string name, std::function<Value(const Arguments&)> call, int32_t depth) {
+  std::string text = concat("<function ", name, ">");
+  return Object{"function", std::move(text), {}, std::move(call), depth};
+}
+
+int32_t depth_of(const Items& items) {
+  int32_t depth = 0;
+  for (const Value& item : items) {
+    depth = std::max(depth, depth_of(item));
+  }
+  return depth;
 }
 
 int32_t depth_of(const Value& value) {
@@ -147,13 +161,10 @@ int32_t depth_of(const Value& value) {
     return view->dict.held->depth() + 1;
   }
   if (const Stream* stream = value.as<Stream>()) {
-    int32_t depth = 0;
-    for (const Value& item : stream->state->items) {
-      depth = std::max(depth, depth_of(item));
-    }
-    return depth + 1;
+    return depth_of(stream->state->items) + 1;
   }
-  return 0;
+  const Object* object = value.object();
+  return object == nullptr ? 0 : object->depth;
 }
 
 std::string_view type_name(const Value& value) {

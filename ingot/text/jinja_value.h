@@ -79,6 +79,7 @@ struct DictView {
 struct Range {
   int64_t start = 0, stop = 0, step = 1;
   int64_t size() const;
+  int64_t at(int64_t i) const;  // 0 ≤ i < size()
 };
 
 // A result that can be walked once, such as that of the filter `map`; what was taken is gone.
@@ -100,6 +101,7 @@ struct Object {
   std::string text;  // as it prints
   std::function<std::optional<Value>(std::string_view)> attribute;  // empty: no members
   std::function<Value(const Arguments&)> call;                      // empty: cannot be called
+  int32_t depth = 0;  // of the values that it holds, plus one where it holds any
 };
 
 class Value {
@@ -127,7 +129,7 @@ class Value {
   Value(Range range) : data_(range) {}
   Value(Stream stream) : data_(std::move(stream)) {}
   Value(Namespace* names) : data_(names) {}
-  Value(Object object) : data_(std::make_shared<const Object>(std::move(object))) {}
+  Value(Object object);  // throws Error(format) beyond deepest_value
 
   const Data& data() const { return data_; }
   template <class T>
@@ -168,8 +170,9 @@ Value list_of(Items items);
 Value tuple_of(Items items);
 Value dict_of(Mapping mapping);
 Value stream_of(Items items, std::string_view type = "generator");
-Value function_of(std::string name, std::function<Value(const Arguments&)> call);
+Value function_of(std::string name, std::function<Value(const Arguments&)> call, int32_t depth);
 
+int32_t depth_of(const Items& items);  // the most of any
 // How deep the lists and dicts within `value` lie; 0 for a plain value.
 int32_t depth_of(const Value& value);
 

@@ -94,6 +94,17 @@ TEST(JinjaLimits, EndTemplatesThatFillTheMemory) {
   expect_refused(
       "{% set n = namespace(x=[]) %}{% for i in range(999) %}{% set n.x = [n.x] %}{% endfor %}",
       "deeper than 400");
+  for (const char* holder : {"[n.x].index", "cycler(n.x)", "cycler(n.x).next", "joiner(n.x)",
+                             "{1: n.x}.get", "[n.x]|map('list')", "{1: n.x}.items()"}) {
+    expect_refused(
+        std::string("{% set n = namespace(x=[]) %}{% for i in range(99999) %}{% set n.x = ") +
+            holder + " %}{% endfor %}",
+        std::string_view(holder).find("map") != std::string_view::npos ? "" : "deeper than 400");
+  }
+  expect_refused(
+      "{% set n = namespace(x=1) %}{% for i in range(9999) %}{% for j in [n.x] %}"
+      "{% set n.x = loop %}{% endfor %}{% endfor %}",
+      "deeper than 400");
   expect_refused("{% set n = namespace() %}{% set n.n = n %}{{ n }}", "holds itself");
   expect_refused("{% set n = namespace() %}{% set n.a = [n] %}{{ n.a }}", "holds itself");
   expect_refused("{% for i in range(9999) %}{{ 'x' * 999 }}{% endfor %}", "bytes");
@@ -131,6 +142,12 @@ TEST(JinjaLimits, RefuseNumbersBeyond64Bits) {
   expect_refused("{{ 1e300|int }}", "beyond 64 bits");
   expect_refused("{{ '99999999999999999999'|int }}", "beyond 64 bits");
   EXPECT_EQ(outcome("{{ (0 - 9223372036854775807 - 1) % -1 }}"), "0");
+  EXPECT_EQ(
+      outcome("{% set low = 0 - 9223372036854775807 - 1 %}{{ 'x'.center(low) }}{{ 'x'.zfill(low) }}"
+              "{{ 5|round(low) }}{{ 'a'[low:] }}{{ 'a' * low }}{{ 'abc'|truncate(3, "
+              "leeway=9223372036854775807) }}"
+              "{{ range(low, 9223372036854775807, 6000000000000000000)|list|length }}"),
+      "xx0aabc4");
   EXPECT_EQ(outcome("{{ 1e999 }} {{ 1e999 - 1e999 }} {{ 'abc'[9223372036854775807:] }}"),
             "inf nan ");
 }
