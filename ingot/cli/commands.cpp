@@ -4,8 +4,8 @@ namespace ingot {
 
 const std::vector<AddCommand>& commands() {
   static const std::vector<AddCommand> table = {
-      add_train_command, add_plan_command,   add_generate_command,
-      add_bench_command, add_doctor_command,
+      add_train_command,  add_plan_command,  add_generate_command, add_bench_command,
+      add_doctor_command, add_optim_command, add_selftest_command,
   };
   return table;
 }

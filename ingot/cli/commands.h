@@ -18,5 +18,7 @@ void add_plan_command(CLI::App& program);
 void add_generate_command(CLI::App& program);
 void add_bench_command(CLI::App& program);
 void add_doctor_command(CLI::App& program);
+void add_optim_command(CLI::App& program);
+void add_selftest_command(CLI::App& program);
 
 }  // namespace ingot

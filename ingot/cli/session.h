@@ -40,6 +40,10 @@ class Session {
 // The cross-entropy of every next token: Loss{sum over tokens, number of tokens}.
 Objective next_token_objective(const Decoder& model, const LoopConfig& config);
 
+// The batch with every label that counts drawn from the model's own distribution, a function of the
+// model's randomness.
+Batch with_drawn_labels(const Decoder& model, const Batch& batch);
+
 // A batch of shapes alone, for the meta device.
 Batch shape_batch(int64_t batch, int64_t sequence);
 
