@@ -45,7 +45,7 @@ Row row_of(const std::string& name) {
 void list(bool json) {
   nlohmann::ordered_json out = nlohmann::ordered_json::array();
   if (!json) {
-    fmt::print("{:<20} {:>7} {:>7}  {:<42} {}\n", "kind", "matrix", "tokens", "paper", "when");
+    fmt::print("{:<20} {:>7} {:>7}  {:<50} {}\n", "kind", "matrix", "tokens", "paper", "when");
   }
   for (const std::string& name : rule_names()) {
     const Row row = row_of(name);
@@ -56,7 +56,7 @@ void list(bool json) {
                      {"paper", row.paper},
                      {"use", row.use}});
     } else {
-      fmt::print("{:<20} {:>7.3g} {:>7.3g}  {:<42} {}\n", row.name, row.matrix, row.vector,
+      fmt::print("{:<20} {:>7.3g} {:>7.3g}  {:<50} {}\n", row.name, row.matrix, row.vector,
                  row.paper, row.use);
     }
   }
@@ -68,7 +68,7 @@ void list(bool json) {
       "\nBytes of state for each number of a 1024 x 1024 matrix and of a table of 65536 tokens x "
       "16,"
       "\nat the rule's defaults. bf16 weights add 4 for their f32 masters, optim.ema.decay 4,\n"
-      "optim.lookahead.every 4. `ingot train --keys --set optim.kind=KIND` lists settings.\n");
+      "optim.lookahead.every 4. `ingot train --keys` lists their settings.\n");
 }
 
 }  // namespace

@@ -32,29 +32,29 @@ struct Entry {
 
 const std::vector<Entry>& entries() {
   static const std::vector<Entry> table = {
-      {"sgd", "momentum = 0.9", {0.02, 2e-4, 0.5, 0.1}},
-      {"adam", "", {0.1, 0.05, 0.2, 0.01}},
-      {"adamw", "", {0.1, 0.05, 0.2, 0.01}},
-      {"adamw", "amsgrad = true", {0.1, 0.05, 0.2, 0.01}},
-      {"adamw", "lookahead.every = 5", {0.1, 0.05, 0.2, 0.01}},
-      {"adamw", "sam.rho = 0.01", {0.1, 0.05, 0.2, 0.01}},
-      {"adamw", "ema.decay = 0.9", {0.1, 0.05, 0.2, 0.01}},
-      {"adagrad", "", {0.5, 0.5, 0.5, 0.05}},
-      {"rmsprop", "", {0.05, 0.02, 0.1, 0.005}},
-      {"adafactor", "", {0.1, 0.05, 0.2, 0.01}},
-      {"lion", "", {0.05, 0.01, 0.05, 0.003}},
-      {"muon", "", {0.2, 0.05, 0.3, 0.02}},
-      {"normuon", "", {0.2, 0.05, 0.3, 0.02}},
-      {"shampoo", "every = 1", {0.1, 0.05, 0.2, 0.01}},
-      {"soap", "every = 2", {0.1, 0.05, 0.2, 0.01}},
-      {"sophia_g", "every = 2", {0.05, 0.02, 0.1, 0.005}},
-      {"schedule_free_adamw", "", {0.1, 0.05, 0.2, 0.01}},
-      {"schedule_free_sgd", "", {0.1, 1e-3, 2, 0.5}},
-      {"lars", "trust_coefficient = 0.02", {1, 0.1, 1, 1}},
-      {"larc", "", {0.02, 2e-4, 0.5, 0.5}},
-      {"lamb", "", {0.05, 0.02, 0.1, 0.02}},
-      {"ademamix", "alpha = 2\nbeta3 = 0.99", {0.05, 0.02, 0.1, 0.01}},
-      {"adamw_8bit", "min_elements = 0\nblock = 16", {0.1, 0.05, 0.2, 0.01}},
+      {"sgd", "momentum = 0.9", {0.1, 1.6e-3, 1, 0.2}},
+      {"adam", "", {0.1, 0.05, 0.4, 0.01}},
+      {"adamw", "", {0.1, 0.05, 0.4, 0.01}},
+      {"adamw", "amsgrad = true", {0.1, 0.4, 0.4, 0.01}},
+      {"adamw", "lookahead.every = 5", {0.4, 0.05, 0.4, 0.02}},
+      {"adamw", "sam.rho = 0.01", {0.1, 0.05, 0.4, 0.01}},
+      {"adamw", "ema.decay = 0.9", {0.1, 0.05, 0.4, 0.01}},
+      {"adagrad", "", {0.5, 2, 2, 0.025}},
+      {"rmsprop", "", {0.05, 0.16, 0.2, 0.0025}},
+      {"adafactor", "", {0.1, 0.05, 0.4, 0.01}},
+      {"lion", "", {0.1, 0.01, 0.1, 0.006}},
+      {"muon", "", {0.8, 0.1, 0.6, 0.02}},
+      {"normuon", "", {0.8, 0.1, 0.6, 0.02}},
+      {"shampoo", "every = 1", {0.1, 0.05, 0.4, 0.01}},
+      {"soap", "every = 2", {0.4, 0.05, 0.4, 0.01}},
+      {"sophia_g", "every = 2", {0.4, 0.02, 0.2, 0.005}},
+      {"schedule_free_adamw", "", {0.4, 0.05, 0.4, 0.01}},
+      {"schedule_free_sgd", "", {0.4, 8e-3, 4, 1}},
+      {"lars", "trust_coefficient = 0.02", {1, 0.4, 1, 1}},
+      {"larc", "", {0.08, 1.6e-3, 2, 0.5}},
+      {"lamb", "", {0.05, 0.16, 0.1, 0.06}},
+      {"ademamix", "alpha = 2\nbeta3 = 0.99", {0.2, 0.02, 0.2, 0.01}},
+      {"adamw_8bit", "min_elements = 0\nblock = 16", {0.1, 0.05, 0.4, 0.01}},
   };
   return table;
 }
@@ -151,16 +151,17 @@ Problem tiny_model() {
   return out;
 }
 
+// At the start the losses are: 138 in the mean over draws, 4, ln 2 and about ln 16.
 struct Task {
   const char* name;
   Problem (*make)();
   int64_t steps;
   double target;
 };
-constexpr std::array<Task, problem_count> tasks = {{{"quadratic", quadratic, 150, 1e-2},
+constexpr std::array<Task, problem_count> tasks = {{{"quadratic", quadratic, 150, 0.25},
                                                     {"rosenbrock", rosenbrock, 500, 0.1},
-                                                    {"logistic", logistic, 100, 0.32},
-                                                    {"tiny model", tiny_model, 100, 0.7}}};
+                                                    {"logistic", logistic, 100, 0.2},
+                                                    {"tiny model", tiny_model, 100, 0.5}}};
 
 OptimizerConfig config_of(const Entry& entry) {
   OptimizerConfig config;
