@@ -117,7 +117,7 @@ def optimizer(name, torch_ops, questions, threads):
         return Reading({TIME: entry["seconds"]}, {TIME: entry["seconds"] * entry["share"]})
 
     peer = [torch_ops, "adamw", "--threads", str(threads)]
-    return Case(name, questions, ["bench", "optim", "--json"], read, peer, read_torch_ops)
+    return Case(name, questions, ["bench", "optim", "--only", "adamw", "--json"], read, peer, read_torch_ops)
 
 
 def generation(name, recipe, questions):

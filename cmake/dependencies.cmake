@@ -5,6 +5,7 @@ find_package(fmt REQUIRED)
 find_package(spdlog REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
+find_package(Eigen3 REQUIRED NO_MODULE)
 find_package(ICU REQUIRED COMPONENTS i18n uc data)
 find_package(dnnl REQUIRED)  # oneDNN, version 2 or 3
 

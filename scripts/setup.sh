@@ -17,6 +17,7 @@ clang-format-16      # the one formatter
 libdnnl-dev          # oneDNN: matrix products
 ocl-icd-opencl-dev   # the CMake package of oneDNN asks for OpenCL even for the CPU
 libhwy-dev           # Highway: SIMD with dispatch at run time
+libeigen3-dev        # eigenvectors and roots of small matrices (Shampoo, SOAP)
 libtomlplusplus-dev  # recipes
 libcli11-dev         # command line
 nlohmann-json3-dev   # JSON

@@ -8,6 +8,7 @@
 
 #include "ingot/base/text_size.h"
 #include "ingot/cli/commands.h"
+#include "ingot/optim/table.h"
 #include "ingot/train/machine_peak.h"
 
 namespace ingot {
@@ -88,6 +89,8 @@ void add_optim(CLI::App& verb) {
   auto arguments = std::make_shared<OptimBench>();
   optim->add_option("--dtype", arguments->dtype, "of the weights; bf16 has f32 masters")
       ->check(CLI::IsMember({"bf16", "f32"}));
+  optim->add_option("--only", arguments->only, "kinds to measure (default: all; some take minutes)")
+      ->check(CLI::IsMember(rule_names()));
   optim->add_flag("--json", arguments->json, "print JSON");
   optim->callback([arguments] { bench_optim(*arguments); });
 }

@@ -35,6 +35,7 @@ struct StepBench {
 void bench_step(const StepBench& arguments);
 
 struct OptimBench {
+  std::vector<std::string> only;  // kinds; empty: all
   std::string dtype = "bf16";
   bool json = false;
 };

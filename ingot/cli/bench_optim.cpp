@@ -71,7 +71,7 @@ void bench_optim(const OptimBench& arguments) {
                1e-9 * limits.bytes_per_second);
     print_measured_header();
   }
-  for (const std::string& name : rule_names()) {
+  for (const std::string& name : arguments.only.empty() ? rule_names() : arguments.only) {
     const Measured measured = measure_rule(name, dtype);
     if (arguments.json) {
       nlohmann::ordered_json row = {{"name", name}, {"parameters", parameters}};

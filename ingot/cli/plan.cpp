@@ -53,6 +53,7 @@ RunPlan plan_run(const Recipe& recipe) {
     session = std::make_unique<Session>(recipe, meta_device);
     Training training =
         session->training([&](int64_t) { return shape_batch(micro, recipe.train.sequence); });
+    training.micro_batches = nullptr;  // a whole step, not the first of the batch's warm-up
     {
       const Recording recording;
       out.step_flops = train_step(session->state, training).flops;
@@ -61,6 +62,7 @@ RunPlan plan_run(const Recipe& recipe) {
     train_step(session->state, training);
   });
   out.evaluate = plan_of([&] {
+    const EvaluatedWeights shown(session->optimizer());
     evaluate(
         session->objective(), 1,
         [&](int64_t) { return shape_batch(recipe.evaluate.batch, recipe.train.sequence); },
@@ -120,7 +122,7 @@ void print_plan(const Recipe& recipe, const RunPlan& plan) {
              text_bytes(plan.checkpoint_bytes * (recipe.checkpoint.keep + 1)),
              recipe.checkpoint.keep);
   fmt::print("schedule\n{}",
-             drawn(recipe.schedule.schedule, recipe.optim.learning_rate, recipe.train.steps));
+             drawn(recipe.schedule.schedule, recipe.optim.learning_rate, schedule_total(recipe)));
 }
 
 void print_json(const RunPlan& plan) {

@@ -105,7 +105,10 @@ Recipe parse_recipe(const std::string& toml, const std::string& name,
 }
 
 void check_recipe(const Recipe& recipe) {
-  check_schedule(recipe.schedule.schedule, recipe.train.steps);
+  check_schedule(recipe.schedule.schedule, schedule_total(recipe));
+  check(recipe.train.batch_warmup <= recipe.train.steps, ErrorKind::config,
+        "train.batch_warmup: longer than the run: batch_warmup is ", recipe.train.batch_warmup,
+        " steps, train.steps is ", recipe.train.steps);
   complete(recipe.model);
   check(recipe.train.batch % recipe.train.accumulate == 0, ErrorKind::config,
         "train.accumulate: must divide train.batch: accumulate is ", recipe.train.accumulate,
@@ -124,14 +127,46 @@ void check_recipe(const Recipe& recipe) {
         "model.vocab: byte tokens need at least 256: got ", recipe.model.vocab);
 }
 
+int64_t micro_batches(const LoopConfig& train, int64_t t) {
+  if (t >= train.batch_warmup) {
+    return train.accumulate;
+  }
+  return (train.accumulate * (t + 1) + train.batch_warmup - 1) / train.batch_warmup;
+}
+
+int64_t tokens_of_steps(const LoopConfig& train, int64_t steps) {
+  int64_t micro = 0;
+  for (int64_t t = 0; t < std::min(steps, train.batch_warmup); ++t) {
+    micro += micro_batches(train, t);
+  }
+  micro += std::max<int64_t>(0, steps - train.batch_warmup) * train.accumulate;
+  return micro * (train.batch / train.accumulate) * train.sequence;
+}
+
+int64_t schedule_total(const Recipe& recipe) {
+  return recipe.schedule.unit == "tokens" ? tokens_of_steps(recipe.train, recipe.train.steps)
+                                          : recipe.train.steps;
+}
+
+double learning_rate_of_step(const Recipe& recipe, int64_t t) {
+  const int64_t at =
+      recipe.schedule.unit == "tokens" ? tokens_of_steps(recipe.train, t + 1) - 1 : t;
+  return learning_rate(recipe.schedule.schedule, recipe.optim.learning_rate, at,
+                       schedule_total(recipe));
+}
+
 bool may_change_on_resume(const std::string& path) {
   return std::find(changeable.begin(), changeable.end(), path) != changeable.end();
 }
 
-void check_resumable(const Recipe& saved, const Recipe& now) {
+namespace {
+
+// Throws with every key that differs and for which `may_change` is false.
+void check_same(const Recipe& saved, const Recipe& now, std::string_view what,
+                bool (*may_change)(const std::string& path), std::string_view also) {
   std::string differing;
   for (const Difference& difference : diff_configs(saved, now)) {
-    if (!may_change_on_resume(difference.path)) {
+    if (!may_change(difference.path)) {
       differing += concat(differing.empty() ? "" : ", ", difference.path, " was ", difference.a,
                           ", is ", difference.b);
     }
@@ -140,13 +175,39 @@ void check_resumable(const Recipe& saved, const Recipe& now) {
   for (const std::string_view key : changeable) {
     allowed += concat(allowed.empty() ? "" : ", ", key);
   }
-  check(differing.empty(), ErrorKind::config, "resume: the recipe changed: ", differing,
-        "; put these back, or start another --run (may change: ", allowed, ")");
+  check(differing.empty(), ErrorKind::config, what, ": the recipe changed: ", differing,
+        "; put these back, or start another --run (may change: ", allowed, also, ")");
+}
+
+bool may_change_on_branch(const std::string& path) {
+  return path == "train.steps" || path.starts_with("schedule.") || may_change_on_resume(path);
+}
+
+}  // namespace
+
+void check_resumable(const Recipe& saved, const Recipe& now) {
+  check_same(saved, now, "resume", may_change_on_resume, "");
+}
+
+void check_branchable(const Recipe& saved, const Recipe& now) {
+  check_same(saved, now, "branch", may_change_on_branch, ", train.steps, schedule.*");
 }
 
 std::string recipe_help() {
   Recipe defaults;
-  return help_text(fields_of(defaults));
+  std::string out = help_text(fields_of(defaults));
+  const auto add = [&](std::string_view group, const std::string& kind, const Fields& fields) {
+    out += concat("\n[", group, "] with kind = \"", kind, "\"\n", help_text(fields));
+  };
+  for (const std::string& name : rule_names()) {
+    RuleConfig config = rule_config(name).value();
+    add("optim", name, std::visit([](auto& any) { return fields_of(any); }, config));
+  }
+  for (const std::string& name : schedule_names()) {
+    Schedule schedule = schedule_named(name).value();
+    add("schedule", name, std::visit([](auto& any) { return fields_of(any); }, schedule));
+  }
+  return out;
 }
 
 }  // namespace ingot

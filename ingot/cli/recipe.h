@@ -34,6 +34,7 @@ struct LoopConfig {
   int64_t steps = 1000;
   int64_t batch = 16;
   int64_t accumulate = 1;
+  int64_t batch_warmup = 0;
   int64_t sequence = 256;
   double z_loss = 0;
   double label_smoothing = 0;
@@ -45,6 +46,8 @@ struct LoopConfig {
     v("batch", batch, at_least(1), "sequences per optimizer step");
     v("accumulate", accumulate, at_least(1),
       "micro-batches that a batch is computed in; divides it");
+    v("batch_warmup", batch_warmup, at_least(0),
+      "steps in which the number of micro-batches grows from 1 to accumulate");
     v("sequence", sequence, at_least(1), "tokens per sequence");
     v("z_loss", z_loss, at_least(0), "weight of logsumexp² in the loss; keeps logits small");
     v("label_smoothing", label_smoothing, half_open(0, 1),
@@ -124,6 +127,17 @@ struct Recipe {
   }
 };
 
+// Micro-batches of step t, 0 for the first: ⌈accumulate·(t+1)/batch_warmup⌉ during the warm-up of
+// the batch, accumulate after it.
+int64_t micro_batches(const LoopConfig& train, int64_t t);
+// Tokens of the first `steps` steps.
+int64_t tokens_of_steps(const LoopConfig& train, int64_t steps);
+// The learning rate of step t by the recipe's schedule, in steps or in tokens: a schedule in tokens
+// is read at the step's last token.
+double learning_rate_of_step(const Recipe& recipe, int64_t t);
+// What the schedule's lengths are measured against.
+int64_t schedule_total(const Recipe& recipe);
+
 // Reads a recipe and applies `--set` assignments over it. Throws Error(config) naming file and
 // line, or --set. Paths in the file are relative to the current folder.
 Recipe read_recipe(const std::filesystem::path& path, const std::vector<std::string>& assignments);
@@ -140,7 +154,10 @@ bool may_change_on_resume(const std::string& path);
 // Throws Error(config) with every key that differs but may not.
 void check_resumable(const Recipe& saved, const Recipe& now);
 
-// All keys with defaults and help, for --help.
+// The same for a run that branches off: how long it is and its schedule may differ too.
+void check_branchable(const Recipe& saved, const Recipe& now);
+
+// All keys with defaults and help, for --help; those of every kind of optimizer and schedule.
 std::string recipe_help();
 
 }  // namespace ingot

@@ -58,6 +58,7 @@ class Validator : public Observer {
 
  private:
   Evaluation measure(int64_t step, int64_t batches) {
+    const EvaluatedWeights shown(session_.optimizer());
     const Evaluation found =
         evaluate(session_.objective(), batches, data_.validation, *session_.model().randomness());
     log_.evaluated(step, found);
@@ -83,16 +84,27 @@ void introduce(Session& session, const RunData& data, const RunFolder& folder, d
       "{} steps of {} x {} tokens{}", recipe.train.steps, recipe.train.batch, recipe.train.sequence,
       peak > 0 ? fmt::format("; matrix peak of this machine {}/s, measured", text_flops(peak))
                : ""));
-  const int64_t tokens = recipe.train.steps * recipe.train.batch * recipe.train.sequence;
+  const int64_t tokens = tokens_of_steps(recipe.train, recipe.train.steps);
   log_info(session.tokens_per_parameter(tokens).text());
   log_info("learning rate over the run:\n",
-           drawn(recipe.schedule.schedule, recipe.optim.learning_rate, recipe.train.steps));
+           drawn(recipe.schedule.schedule, recipe.optim.learning_rate, schedule_total(recipe)));
 }
 
 // The checkpoint to continue from, after its recipe and text are found to be this run's.
-SavedRun found_run(const RunFolder& folder, const Recipe& recipe, const RunData& data) {
-  SavedRun saved = find_run(folder.checkpoints());
-  check_resumable(parse_recipe(saved.recipe, saved.path.string()), recipe);
+SavedRun found_run(const RunFolder& folder, const RunOptions& options, const Recipe& recipe,
+                   const RunData& data) {
+  SavedRun saved = options.resume ? find_run(folder.checkpoints()) : read_run(options.branch);
+  const Recipe before = parse_recipe(saved.recipe, saved.path.string());
+  if (options.resume) {
+    check_resumable(before, recipe);
+  } else {
+    check_branchable(before, recipe);
+    const int64_t step = saved.state.step;
+    check(step < recipe.train.steps, ErrorKind::config, "branch: the checkpoint is at step ", step,
+          ", train.steps is ", recipe.train.steps, "; raise train.steps");
+    log_info("branching off at step ", step, ": the learning rate was ",
+             learning_rate_of_step(before, step), ", is ", learning_rate_of_step(recipe, step));
+  }
   check(saved.data_hash == data.hash, ErrorKind::config,
         "resume: the training text changed: its hash is ", data.hash,
         ", the checkpoint was trained on ", saved.data_hash,
@@ -149,6 +161,7 @@ void finish(Session& session, const RunFolder& folder, Saver& saver, Validator& 
             const RunLog& log, bool json) {
   saver.save(session.state);
   const Evaluation found = validator.measure_all(session.state.step);
+  const EvaluatedWeights shown(session.optimizer());
   SaveOptions options;
   options.base_config = base_config(session.recipe().model);
   save_pretrained(session.model(), folder.model(), options);
@@ -171,13 +184,15 @@ void finish(Session& session, const RunFolder& folder, Saver& saver, Validator& 
 
 bool run_recipe(const RunOptions& options) {
   const Recipe recipe = read_recipe(options.recipe, options.assignments);
+  check(!options.resume || options.branch.empty(), ErrorKind::config,
+        "train: --resume continues a run and --branch begins one; give one of them");
   const RunData data = open_run_data(recipe);
   Session(recipe, meta_device);  // what no field shows is refused before a folder is begun
   RunFolder folder(folder_path(options));
   folder.open(options.resume);
   std::optional<SavedRun> saved;
-  if (options.resume) {
-    saved = found_run(folder, recipe, data);
+  if (options.resume || !options.branch.empty()) {
+    saved = found_run(folder, options, recipe, data);
   }
   const StopSignals signals;
   const double peak = options.measure_peak ? measured_peak_flops(*dtype_named(recipe.dtype)) : 0;

@@ -11,6 +11,7 @@ struct RunOptions {
   std::vector<std::string> assignments;  // of --set
   std::filesystem::path folder;          // empty: runs/<recipe's name>
   bool resume = false;
+  std::filesystem::path branch;  // a checkpoint of another run to start from; empty: none
   bool json = false;
   bool measure_peak = true;  // of the machine; without, the log has no share of it
 };

@@ -8,6 +8,9 @@
 #include "ingot/models/routing.h"
 #include "ingot/models/upcycle.h"
 #include "ingot/ops/cross_entropy.h"
+#include "ingot/ops/elementwise.h"
+#include "ingot/ops/reduce.h"
+#include "ingot/ops/shape.h"
 #include "ingot/tensor/copy.h"
 #include "ingot/tensor/factories.h"
 #include "ingot/train/router_losses.h"
@@ -77,10 +80,15 @@ Training Session::training(std::function<Batch(int64_t)> batch) {
   out.steps = recipe_.train.steps;
   out.accumulate = recipe_.train.accumulate;
   out.max_norm = recipe_.optim.clip;
+  out.max_value = recipe_.optim.clip_value;
+  out.sam = recipe_.optim.sam;
+  out.with_drawn_labels = [model = model_.get()](const Batch& any) {
+    return with_drawn_labels(*model, any);
+  };
   out.batch = std::move(batch);
+  out.micro_batches = [loop = recipe_.train](int64_t step) { return micro_batches(loop, step); };
   out.learning_rate = [config = recipe_](int64_t step) {
-    return learning_rate(config.schedule.schedule, config.optim.learning_rate, step,
-                         config.train.steps);
+    return learning_rate_of_step(config, step);
   };
   out.objective = objective_;
   out.optimizer = optimizer_.get();
@@ -115,6 +123,37 @@ Objective next_token_objective(const Decoder& model, const LoopConfig& config,
     add_router_losses(loss, routed, model.config().moe, batch.labels, loads);
     return loss;
   };
+}
+
+Batch with_drawn_labels(const Decoder& model, const Batch& batch) {
+  constexpr int64_t piece = 256;  // rows whose logits exist at a time
+  const NoGrad quiet;
+  BatchInfo info;
+  info.documents = batch.documents.value_or(Tensor());
+  const Tensor all = model.hidden(batch.ids, info);
+  const int64_t rows = batch.ids.elements();
+  const Tensor hidden = reshape(all, {rows, all.size(-1)});
+  RandomKey key = model.randomness()->key(site_named("drawn labels"));
+  Batch out = batch;
+  out.labels = copy_of(batch.labels);
+  for (int64_t begin = 0; begin < rows; begin += piece) {
+    const int64_t end = std::min(rows, begin + piece);
+    const Tensor logits = cast(model.logits_of(slice(hidden, 0, begin, end)), DType::f32);
+    key.site += 1;
+    // The largest of logit + Gumbel noise is a draw from the softmax.
+    const Tensor u = uniform(logits.shape(), 1e-30, 1, key, DType::f32, logits.device());
+    const Tensor drawn = argmax(logits - log(-log(u)), -1);
+    if (drawn.device().kind == DeviceKind::meta) {
+      continue;
+    }
+    auto labels = out.labels.mutable_values<int64_t>();
+    const auto values = drawn.values<int64_t>();
+    for (int64_t row = begin; row < end; ++row) {
+      int64_t& label = labels[static_cast<size_t>(row)];
+      label = label == ignored_label ? label : values[static_cast<size_t>(row - begin)];
+    }
+  }
+  return out;
 }
 
 Batch shape_batch(int64_t batch, int64_t sequence) {

@@ -47,6 +47,10 @@ class Session {
 Objective next_token_objective(const Decoder& model, const LoopConfig& config,
                                nn::ExpertLoads& loads);
 
+// The batch with every label that counts drawn from the model's own distribution, a function of the
+// model's randomness.
+Batch with_drawn_labels(const Decoder& model, const Batch& batch);
+
 // A batch of shapes alone, for the meta device.
 Batch shape_batch(int64_t batch, int64_t sequence);
 

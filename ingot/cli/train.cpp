@@ -16,6 +16,9 @@ void add_train_command(CLI::App& program) {
   verb->add_option("--run", options->folder, "run folder (default: runs/ and the recipe's name)");
   verb->add_flag("--resume", options->resume,
                  "continue the run in that folder from its newest checkpoint");
+  verb->add_option("--branch", options->branch,
+                   "start from a checkpoint of another run, with another length or schedule: a "
+                   "decay from its stable part");
   verb->add_flag("--json", options->json, "print a JSON summary at the end");
   verb->add_flag("!--no-speed", options->measure_peak,
                  "do not measure the machine's matrix peak at the start; mfu is then null");

@@ -9,6 +9,8 @@ namespace ingot {
 
 struct AdamConfig {
   static constexpr std::string_view name = "adam";
+  static constexpr std::string_view paper = "Kingma, Ba 2015, 1412.6980";
+  static constexpr std::string_view use = "where decay belongs to the loss; published recipes";
   double beta1 = 0.9;
   double beta2 = 0.999;
   double eps = 1e-8;

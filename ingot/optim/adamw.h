@@ -9,6 +9,8 @@ namespace ingot {
 
 struct AdamWConfig {
   static constexpr std::string_view name = "adamw";
+  static constexpr std::string_view paper = "Loshchilov, Hutter 2019, 1711.05101";
+  static constexpr std::string_view use = "the default";
   double beta1 = 0.9;
   double beta2 = 0.95;
   double eps = 1e-8;

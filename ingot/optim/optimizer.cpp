@@ -56,11 +56,12 @@ Optimizer::Optimizer(const TensorDict& parameters, std::unique_ptr<const Rule> r
                      const GroupRules& groups)
     : parameters_(parameters), rule_(std::move(rule)), groups_(groups_of(parameters, groups)) {
   for (const auto& [name, p] : parameters_) {
-    items_.push_back(make_item(name, p));
+    items_.push_back(make_item(name, p, groups_[items_.size()]));
   }
 }
 
-Optimizer::Item Optimizer::make_item(const std::string& name, const Tensor& p) const {
+Optimizer::Item Optimizer::make_item(const std::string& name, const Tensor& p,
+                                     const Group& group) const {
   check_parameter(name, p);
   const PurposeScope scope(Purpose::optimizer);
   Item item;
@@ -69,13 +70,15 @@ Optimizer::Item Optimizer::make_item(const std::string& name, const Tensor& p) c
   } else {
     item.weight.full = detach(p);
   }
+  item.weight.matrix = group.matrix;
   for (const Slot& slot : rule_->slots(item.weight)) {
-    item.slots.push_back(zeros(slot.shape, slot.dtype, p.device()));
+    item.slots.push_back(full(slot.shape, slot.start, slot.dtype, p.device()));
   }
   return item;
 }
 
 void Optimizer::step(double learning_rate, double scale) {
+  check(!evaluated_, ErrorKind::internal, "optimizer: a step while other weights are shown");
   check(std::isfinite(learning_rate) && learning_rate >= 0, ErrorKind::argument,
         "optimizer: the learning rate must be finite and at least 0: got ", learning_rate);
   check(std::isfinite(scale), ErrorKind::numeric,
@@ -105,6 +108,52 @@ void Optimizer::update(const Tensor& p, const Group& group, Item& item, double l
   if (weight.rounded.defined() && weight.rounded.storage()->version() == rounded) {
     copy_into(weight.rounded, weight.full);
   }
+}
+
+bool Optimizer::curvature_due() const {
+  const int64_t every = rule_->curvature_every();
+  return every > 0 && !items_.empty() && items_[0].t % every == 0;
+}
+
+void Optimizer::observe_curvature(const TensorDict& estimates) {
+  size_t i = 0;
+  for (const auto& [name, p] : parameters_) {
+    Item& item = items_[i++];
+    rule_->observe_curvature(dense(converted(estimates.at(name), item.weight.full.dtype())),
+                             item.slots);
+  }
+}
+
+void Optimizer::show_evaluated() {
+  check(!evaluated_, ErrorKind::internal, "optimizer: other weights are shown already");
+  evaluated_ = true;
+  const PurposeScope scope(Purpose::optimizer);
+  for (Item& item : items_) {
+    const Tensor shown = rule_->evaluated(item.weight, item.slots, item.t);
+    if (!shown.defined()) {
+      continue;
+    }
+    item.shown = true;
+    if (item.weight.rounded.defined()) {
+      copy_into(item.weight.rounded, shown);
+    } else {
+      item.trained = copy_of(item.weight.full);
+      copy_into(item.weight.full, shown);
+    }
+  }
+}
+
+void Optimizer::show_trained() {
+  for (Item& item : items_) {
+    if (item.shown && item.weight.rounded.defined()) {
+      copy_into(item.weight.rounded, item.weight.full);
+    } else if (item.shown) {
+      copy_into(item.weight.full, item.trained);
+      item.trained = Tensor();
+    }
+    item.shown = false;
+  }
+  evaluated_ = false;
 }
 
 void Optimizer::clear() {

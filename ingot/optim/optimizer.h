@@ -30,6 +30,17 @@ class Optimizer {
   void step(double learning_rate, double scale = 1);
   void clear();  // releases all gradients
 
+  // Whether the rule wants an estimate of the curvature before the next step; gives it one, by
+  // parameter, in the type of the full weights. Throws Error(argument) for a name that is missing.
+  bool curvature_due() const;
+  void observe_curvature(const TensorDict& estimates);
+
+  // Some rules train other weights than are to be measured and published: averages. Between
+  // show_evaluated and show_trained the parameters hold those, and step() is refused
+  // (Error(internal)); back come the same bits. See EvaluatedWeights.
+  void show_evaluated();
+  void show_trained();
+
   // Everything that must be saved to go on bit for bit, sharing the live tensors' memory:
   //   <rule>.<slot>/<parameter>  the rule's tensors: "adamw.m/layers.0.attention.wq.weight"
   //   <rule>.t/<parameter>       the number of updates, i64, shape []
@@ -57,14 +68,32 @@ class Optimizer {
     Weight weight;
     TensorList slots;
     int64_t t = 0;
+    bool shown = false;  // the parameter holds other weights than are trained
+    Tensor trained;      // those of an f32 or f64 parameter meanwhile
   };
-  Item make_item(const std::string& name, const Tensor& p) const;
+  Item make_item(const std::string& name, const Tensor& p, const Group& group) const;
   void update(const Tensor& p, const Group& group, Item& item, double learning_rate, double scale);
 
   TensorDict parameters_;
   std::unique_ptr<const Rule> rule_;
   std::vector<Group> groups_;
   std::vector<Item> items_;
+  bool evaluated_ = false;
+};
+
+// While it lives, the optimizer's parameters hold the weights that are to be measured and saved as
+// a model.
+class EvaluatedWeights {
+ public:
+  explicit EvaluatedWeights(Optimizer& optimizer) : optimizer_(optimizer) {
+    optimizer_.show_evaluated();
+  }
+  ~EvaluatedWeights() { optimizer_.show_trained(); }
+  EvaluatedWeights(const EvaluatedWeights&) = delete;
+  EvaluatedWeights& operator=(const EvaluatedWeights&) = delete;
+
+ private:
+  Optimizer& optimizer_;
 };
 
 }  // namespace ingot

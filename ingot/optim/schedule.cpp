@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "ingot/base/error.h"
 #include "ingot/optim/alternatives.h"
@@ -38,13 +39,20 @@ double learning_rate(const Schedule& schedule, double peak, int64_t t, int64_t t
 void check_schedule(const Schedule& schedule, int64_t total) {
   const int64_t warmup = std::visit([](const auto& any) { return warmup_of(any); }, schedule);
   check(warmup <= total, ErrorKind::config,
-        "schedule: the warm-up is longer than the run: warmup is ", warmup,
-        " updates, the run has ", total, "; shorten it or train longer");
+        "schedule: the warm-up is longer than the run: warmup is ", warmup, ", the run has ", total,
+        "; shorten it or train longer");
+  if (const auto* pieces = std::get_if<PiecewiseSchedule>(&schedule)) {
+    check(!pieces->at.empty() && pieces->at.size() == pieces->factors.size(), ErrorKind::config,
+          "schedule: piecewise needs a factor for each point: at has ", pieces->at.size(),
+          " numbers, factors ", pieces->factors.size());
+    check(std::adjacent_find(pieces->at.begin(), pieces->at.end(), std::greater_equal<>()) ==
+              pieces->at.end(),
+          ErrorKind::config, "schedule: the numbers of piecewise's at must rise");
+  }
   if (const auto* wsd = std::get_if<WsdSchedule>(&schedule)) {
     check(wsd->warmup + wsd->decay <= total, ErrorKind::config,
           "schedule: warm-up and decay are longer than the run: warmup is ", wsd->warmup,
-          " updates, decay ", wsd->decay, ", the run has ", total,
-          "; shorten them or train longer");
+          ", decay is ", wsd->decay, ", the run has ", total, "; shorten them or train longer");
   }
 }
 

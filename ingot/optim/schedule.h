@@ -12,6 +12,7 @@
 #include "ingot/optim/schedule_inverse_sqrt.h"
 #include "ingot/optim/schedule_linear.h"
 #include "ingot/optim/schedule_one_cycle.h"
+#include "ingot/optim/schedule_piecewise.h"
 #include "ingot/optim/schedule_restarts.h"
 #include "ingot/optim/schedule_steps.h"
 #include "ingot/optim/schedule_wsd.h"
@@ -23,7 +24,7 @@ namespace ingot {
 // see warmup.h for what t counts.
 using Schedule =
     std::variant<CosineSchedule, ConstantSchedule, LinearSchedule, WsdSchedule, InverseSqrtSchedule,
-                 StepsSchedule, RestartsSchedule, OneCycleSchedule>;
+                 StepsSchedule, RestartsSchedule, OneCycleSchedule, PiecewiseSchedule>;
 
 std::optional<Schedule> schedule_named(std::string_view name);  // at its defaults
 std::vector<std::string> schedule_names();
@@ -31,11 +32,13 @@ std::vector<std::string> schedule_names();
 // What a recipe says about the schedule; read as OptimizerConfig is, with choose_kind first.
 struct ScheduleConfig {
   std::string kind = std::string(CosineSchedule::name);
+  std::string unit = "steps";
   Schedule schedule = CosineSchedule();
 
   template <class V>
   void describe(V& v) {
     v("kind", kind, one_of(schedule_names()), "shape; the fields below that it has are its own");
+    v("unit", unit, one_of({"steps", "tokens"}), "what its lengths count: updates, or tokens");
     std::visit([&](auto& fields) { fields.describe(v); }, schedule);
   }
 };

@@ -9,6 +9,8 @@ namespace ingot {
 
 struct SgdConfig {
   static constexpr std::string_view name = "sgd";
+  static constexpr std::string_view paper = "Robbins, Monro 1951; Sutskever et al. 2013";
+  static constexpr std::string_view use = "convex problems, convolutional networks, least memory";
   double momentum = 0;
   double dampening = 0;
   bool nesterov = false;

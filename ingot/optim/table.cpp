@@ -1,5 +1,7 @@
 #include "ingot/optim/table.h"
 
+#include <utility>
+
 #include "ingot/optim/alternatives.h"
 
 namespace ingot {
@@ -16,7 +18,16 @@ void choose(OptimizerConfig& config, std::string_view kind) {
 }
 
 std::unique_ptr<const Rule> make_rule(const OptimizerConfig& config) {
-  return std::visit([](const auto& rule) { return make_rule(rule); }, config.rule);
+  auto rule = std::visit([](const auto& any) { return make_rule(any); }, config.rule);
+  const bool averages = std::holds_alternative<ScheduleFreeAdamWConfig>(config.rule) ||
+                        std::holds_alternative<ScheduleFreeSgdConfig>(config.rule);
+  check(!averages || (config.ema.decay == 0 && config.lookahead.every == 0), ErrorKind::config,
+        "optim: ", rule->name(), " keeps averages of its own: ema.decay is ", config.ema.decay,
+        ", lookahead.every is ", config.lookahead.every, "; set both to 0");
+  if (config.lookahead.every > 0) {
+    rule = with_lookahead(std::move(rule), config.lookahead);
+  }
+  return config.ema.decay > 0 ? with_ema(std::move(rule), config.ema) : std::move(rule);
 }
 
 Optimizer make_optimizer(const OptimizerConfig& config, const TensorDict& parameters) {

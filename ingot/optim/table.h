@@ -8,16 +8,38 @@
 #include <vector>
 
 #include "ingot/base/describe.h"
+#include "ingot/optim/adafactor.h"
+#include "ingot/optim/adagrad.h"
 #include "ingot/optim/adam.h"
 #include "ingot/optim/adamw.h"
+#include "ingot/optim/adamw_8bit.h"
+#include "ingot/optim/ademamix.h"
+#include "ingot/optim/ema.h"
+#include "ingot/optim/lamb.h"
+#include "ingot/optim/larc.h"
+#include "ingot/optim/lars.h"
+#include "ingot/optim/lion.h"
+#include "ingot/optim/lookahead.h"
+#include "ingot/optim/muon.h"
+#include "ingot/optim/normuon.h"
 #include "ingot/optim/optimizer.h"
+#include "ingot/optim/rmsprop.h"
+#include "ingot/optim/sam.h"
+#include "ingot/optim/schedule_free.h"
 #include "ingot/optim/sgd.h"
+#include "ingot/optim/shampoo.h"
+#include "ingot/optim/soap.h"
+#include "ingot/optim/sophia.h"
 
 namespace ingot {
 
 // The table of rules: one config struct each. Its `name` is what recipes write; make_rule() of it
 // builds the rule.
-using RuleConfig = std::variant<AdamWConfig, AdamConfig, SgdConfig>;
+using RuleConfig =
+    std::variant<AdamWConfig, AdamConfig, SgdConfig, MuonConfig, NormuonConfig, LionConfig,
+                 AdemamixConfig, SophiaConfig, SoapConfig, ShampooConfig, ScheduleFreeAdamWConfig,
+                 ScheduleFreeSgdConfig, AdafactorConfig, AdamW8bitConfig, LambConfig, LarsConfig,
+                 LarcConfig, AdagradConfig, RmspropConfig>;
 
 // The config of a rule by its name, at its defaults; nothing when no rule has it.
 std::optional<RuleConfig> rule_config(std::string_view name);
@@ -31,7 +53,11 @@ struct OptimizerConfig {
   std::string kind = std::string(AdamWConfig::name);
   double learning_rate = 1e-3;
   double clip = 1;
+  double clip_value = 0;
   std::vector<std::string> groups;
+  EmaConfig ema;
+  LookaheadConfig lookahead;
+  SamConfig sam;
   RuleConfig rule = AdamWConfig();
 
   template <class V>
@@ -39,9 +65,15 @@ struct OptimizerConfig {
     v("kind", kind, one_of(rule_names()), "update rule; the fields below that it has are its own");
     v("lr", learning_rate, at_least(0), "peak learning rate; the schedule multiplies it");
     v("clip", clip, at_least(0), "largest norm of all gradients together; 0: no clipping");
+    v("clip_value", clip_value, at_least(0),
+      "largest magnitude of each number of the mean gradient, before clip; 0: no clipping");
     v("groups", groups,
-      "per-parameter settings, applied in order: \"PATTERN lr=NUMBER decay=on|off|NUMBER\"");
+      "per-parameter settings, applied in order: \"PATTERN lr=NUMBER decay=on|off|NUMBER "
+      "matrix=on|off\"");
     std::visit([&](auto& config) { config.describe(v); }, rule);
+    v.group("ema", ema, "an average of the weights, which is evaluated and exported");
+    v.group("lookahead", lookahead, "slow weights that the rule's run ahead of");
+    v.group("sam", sam, "gradients from where the loss is worse, for flatter minima");
   }
 };
 

@@ -91,9 +91,11 @@ void Saver::save(const TrainState& state) {
   saved_step_ = state.step;
 }
 
-SavedRun find_run(const std::filesystem::path& folder) {
+SavedRun find_run(const std::filesystem::path& folder) { return read_run(newest(folder)); }
+
+SavedRun read_run(const std::filesystem::path& checkpoint) {
   SavedRun out;
-  out.path = newest(folder);
+  out.path = checkpoint;
   out.checkpoint = read_checkpoint(out.path);
   const std::string name = out.path.string();
   const nlohmann::json state = parse_json(out.checkpoint.state, name);

@@ -50,6 +50,8 @@ struct SavedRun {
 // The newest checkpoint below `folder` that verifies. Newer ones that are damaged are reported as
 // warnings and passed over. Throws Error(io) where there is none.
 SavedRun find_run(const std::filesystem::path& folder);
+// One checkpoint. Throws Error(io) or Error(format) where it is none, or is damaged.
+SavedRun read_run(const std::filesystem::path& checkpoint);
 
 // Copies its values into the optimizer and its parameters. Throws Error(format), before anything is
 // written to a parameter, where its tensors are not those of this model and optimizer.

@@ -22,14 +22,36 @@ TensorDict some_parameters() {
 
 TEST(Groups, DecayTensorsOfTwoAndMoreDimensions) {
   EXPECT_THAT(groups_of(some_parameters(), {}),
-              ElementsAre(Group{1, 1}, Group{1, 1}, Group{1, 0}, Group{1, 0}));
+              ElementsAre(Group{1, 1, false}, Group{1, 1, true}, Group{1, 0}, Group{1, 0}));
+}
+
+TEST(Groups, CallMatricesWhatIsNeitherAVectorNorATableOfTokens) {
+  const TensorDict parameters = dict({{"embedding.weight", zeros({5, 3}, DType::f32)},
+                                      {"positions.weight", zeros({5, 3}, DType::f32)},
+                                      {"layers.0.mlp.up.weight", zeros({6, 3}, DType::f32)},
+                                      {"layers.0.norm.weight", zeros({3}, DType::f32)},
+                                      {"layers.0.conv.weight", zeros({6, 3, 2}, DType::f32)},
+                                      {"head.weight", zeros({5, 3}, DType::f32)}});
+  std::vector<bool> matrices;
+  for (const Group& group : groups_of(parameters, {})) {
+    matrices.push_back(group.matrix);
+  }
+  EXPECT_THAT(matrices, ElementsAre(false, false, true, false, false, false));
+  const auto chosen =
+      groups_of(parameters, group_rules({"**.mlp.** matrix=off", "head.* matrix=on"}));
+  EXPECT_FALSE(chosen[2].matrix);
+  EXPECT_TRUE(chosen[5].matrix);
+  EXPECT_EQ(message_of(ErrorKind::config,
+                       [&] { groups_of(parameters, group_rules({"**.norm.* matrix=on"})); }),
+            "group rule '**.norm.*': matrix=on needs two dimensions: 'layers.0.norm.weight' has "
+            "shape [3]; narrow the pattern");
 }
 
 TEST(Groups, ApplyTheirRulesInOrder) {
   const GroupRules rules = group_rules(
       {"embedding.** lr=0.1 decay=off", "**.bias lr=2", "layers.*.wq.* lr=0.5", "norm.* decay=on"});
   EXPECT_THAT(groups_of(some_parameters(), rules),
-              ElementsAre(Group{0.1, 0}, Group{0.5, 1}, Group{0.5, 0}, Group{1, 1}));
+              ElementsAre(Group{0.1, 0, false}, Group{0.5, 1, true}, Group{0.5, 0}, Group{1, 1}));
 }
 
 TEST(Groups, MultiplyTheLearningRateAndTheDecay) {
@@ -52,7 +74,8 @@ TEST(Groups, RefuseRulesTheyCannotReadOrUse) {
             "group rule 'head.*': matches none of the 4 parameters; the first is "
             "'embedding.weight'");
   EXPECT_EQ(refused("** rate=1"),
-            "group rule '** rate=1': cannot read 'rate=1'; write lr=NUMBER or decay=on|off|NUMBER");
+            "group rule '** rate=1': cannot read 'rate=1'; write lr=NUMBER, decay=on|off|NUMBER or "
+            "matrix=on|off");
   EXPECT_THAT(refused("** lr=fast"), HasSubstr("'lr=fast' needs a number of at least 0"));
   EXPECT_THAT(refused("** decay=-1"), HasSubstr("'decay=-1' needs a number of at least 0"));
   EXPECT_THAT(refused("**"), HasSubstr("it sets nothing"));

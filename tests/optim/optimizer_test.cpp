@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "ingot/base/config_toml.h"
 #include "ingot/device/allocator.h"
 #include "ingot/optim/table.h"
 #include "tests/optim/given.h"
@@ -34,17 +35,29 @@ TensorDict copied(const TensorDict& entries) {
   return entries.mapped([](const std::string&, const Tensor& x) { return copy_of(x); });
 }
 
+OptimizerConfig with_rule(const RuleConfig& rule) {
+  OptimizerConfig config;
+  config.rule = rule;
+  return config;
+}
+
 // A matrix and a vector of `dtype` under a rule, driven by gradients that depend on the step.
 struct Training {
-  explicit Training(const RuleConfig& config, DType dtype)
+  Training(const OptimizerConfig& config, DType dtype)
       : matrix(parameter({1.5, -0.3, 0.11, 2, 0.7, -1}, {2, 3}, dtype)),
         vector(parameter({0.1, 0.2, 0.3}, {3}, dtype)),
-        optimizer(dict({{"matrix", matrix}, {"vector", vector}}),
-                  std::visit([](const auto& rule) { return make_rule(rule); }, config)) {}
+        optimizer(make_optimizer(config, dict({{"matrix", matrix}, {"vector", vector}}))) {}
+  Training(const RuleConfig& config, DType dtype) : Training(with_rule(config), dtype) {}
 
   void steps(int64_t begin, int64_t end) {
     for (int64_t t = begin; t < end; ++t) {
       const auto at = static_cast<double>(t);
+      if (optimizer.curvature_due()) {
+        optimizer.observe_curvature(
+            optimizer.parameters().mapped([&](const std::string&, const Tensor& p) {
+              return full(p.shape(), 0.1 * at, p.dtype());
+            }));
+      }
       give(matrix, {std::sin(at), 0.3, -at, 1e-3, std::cos(3 * at), 0});
       give(vector, {0.1 * at, -1, std::sin(2 * at)});
       optimizer.step(0.01 + 1e-4 * at, 0.5);
@@ -56,11 +69,42 @@ struct Training {
   Optimizer optimizer;
 };
 
-const std::vector<RuleConfig> all_rules = {AdamWConfig{}, AdamWConfig{.amsgrad = true},
-                                           AdamConfig{}, SgdConfig{}, SgdConfig{.momentum = 0.9}};
+OptimizerConfig configured(const std::string& kind, const std::string& settings) {
+  OptimizerConfig config;
+  choose(config, kind);
+  apply_settings(fields_of(config), toml_settings(settings, kind));
+  return config;
+}
+
+// Every rule of the table, and what else decides which state there is.
+std::vector<std::pair<std::string, OptimizerConfig>> all_rules() {
+  std::vector<std::pair<std::string, OptimizerConfig>> all;
+  for (const std::string& kind : rule_names()) {
+    all.emplace_back(kind, configured(kind, ""));
+  }
+  for (const auto& [kind, settings] : std::vector<std::pair<std::string, std::string>>{
+           {"adamw", "amsgrad = true"},
+           {"sgd", "momentum = 0.9"},
+           {"rmsprop", "centered = true\nmomentum = 0.9"},
+           {"adafactor", "beta1 = 0.9\nscale_parameter = true"},
+           {"adafactor", "form = 'torch'"},
+           {"muon", "ns_dtype = 'bf16'\nnesterov = false"},
+           {"shampoo", "every = 3\nbeta1 = 0\nbeta2 = 1\ngraft = 'none'"},
+           {"soap", "every = 3\nmax_dim = 2"},
+           {"schedule_free_adamw", "inner_momentum = 0.9"},
+           {"adamw_8bit", "min_elements = 0\nblock = 4"},
+           {"ademamix", "alpha_warmup = 10\nbeta3_warmup = 10"},
+           {"sgd", "momentum = 0.9\nlookahead.every = 3\nlookahead.momentum = 'pullback'"},
+           {"adamw", "ema.decay = 0.9\nema.form = 'debiased'"},
+           {"lion", "ema.decay = 0.9\nlookahead.every = 2\nlookahead.momentum = 'reset'"}}) {
+    all.emplace_back(concat(kind, " with ", settings), configured(kind, settings));
+  }
+  return all;
+}
 
 TEST(Optimizer, ResumedFromItsStateContinuesBitForBit) {
-  for (const RuleConfig& rule : all_rules) {
+  for (const auto& [title, rule] : all_rules()) {
+    SCOPED_TRACE(title);
     for (const DType dtype : {DType::f32, DType::f64, DType::bf16, DType::f16}) {
       Training straight(rule, dtype);
       straight.steps(0, 7);
@@ -79,6 +123,31 @@ TEST(Optimizer, ResumedFromItsStateContinuesBitForBit) {
       }
     }
   }
+}
+
+TEST(Optimizer, ShowsWhatIsToBeEvaluatedAndGivesTheTrainedBitsBack) {
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    Training run(configured("sgd", "ema.decay = 0.5"), dtype);
+    const Tensor first = converted(run.optimizer.masters().at("vector"), DType::f64);
+    run.steps(0, 1);
+    const Tensor trained = copy_of(run.vector);
+    {
+      const EvaluatedWeights shown(run.optimizer);
+      for (size_t i = 0; i < 3; ++i) {  // half of the start, half of the first update's weights
+        EXPECT_NEAR(numbers(run.vector)[i], (numbers(first)[i] + numbers(trained)[i]) / 2, 2e-3);
+      }
+      EXPECT_THAT(message_of(ErrorKind::internal, [&] { run.optimizer.step(1); }),
+                  HasSubstr("while other weights are shown"));
+    }
+    EXPECT_TRUE(same_bytes(run.vector, trained)) << name(dtype);
+  }
+}
+
+TEST(Optimizer, RefusesAveragesOfAverages) {
+  EXPECT_EQ(message_of(ErrorKind::config,
+                       [] { make_rule(configured("schedule_free_adamw", "ema.decay = 0.9")); }),
+            "optim: schedule_free_adamw keeps averages of its own: ema.decay is 0.9, "
+            "lookahead.every is 0; set both to 0");
 }
 
 TEST(Optimizer, NamesItsStateByRuleSlotAndParameter) {
@@ -104,7 +173,8 @@ TEST(Optimizer, DoesNotLoseTinyUpdatesOfABf16Parameter) {
 }
 
 TEST(Optimizer, WritesTheRoundedMasterIntoTheParameterInEveryStep) {
-  for (const RuleConfig& rule : all_rules) {
+  for (const auto& [title, rule] : all_rules()) {
+    SCOPED_TRACE(title);
     for (const DType dtype : {DType::bf16, DType::f16}) {
       Training run(rule, dtype);
       for (int64_t t = 0; t < 5; ++t) {

@@ -95,7 +95,7 @@ TEST(Schedules, ArePureFunctionsOfTheUpdateSoResumeContinuesTheCurve) {
 
 TEST(Schedules, ThatDoNotFitTheRunAreRefused) {
   EXPECT_EQ(message_of(ErrorKind::config, [] { check_schedule(CosineSchedule{.warmup = 20}, 10); }),
-            "schedule: the warm-up is longer than the run: warmup is 20 updates, the run has 10; "
+            "schedule: the warm-up is longer than the run: warmup is 20, the run has 10; "
             "shorten it or train longer");
   EXPECT_THAT(message_of(ErrorKind::config,
                          [] { check_schedule(WsdSchedule{.warmup = 5, .decay = 6}, 10); }),
@@ -106,6 +106,26 @@ TEST(Schedules, ThatDoNotFitTheRunAreRefused) {
 TEST(Schedules, DrawTheirCurve) {
   // Updates 0 … 4 at 1, 0.8, 0.6, 0.4, 0.2 of the peak, in rows of a quarter of it.
   EXPECT_EQ(drawn(LinearSchedule{}, 0.5, 5, 5, 5), "|*  0.5\n| *\n|  **\n|    *\n|\n");
+}
+
+TEST(PiecewiseSchedule, IsLinearBetweenItsPointsAndFlatOutside) {
+  const PiecewiseSchedule schedule{.at = {10, 20, 40}, .factors = {0, 1, 0.5}};
+  EXPECT_EQ(learning_rate(schedule, 2, 0, 100), 0);
+  EXPECT_EQ(learning_rate(schedule, 2, 10, 100), 0);
+  EXPECT_DOUBLE_EQ(learning_rate(schedule, 2, 15, 100), 1);
+  EXPECT_DOUBLE_EQ(learning_rate(schedule, 2, 20, 100), 2);
+  EXPECT_DOUBLE_EQ(learning_rate(schedule, 2, 30, 100), 1.5);
+  EXPECT_EQ(learning_rate(schedule, 2, 99, 100), 1);
+  EXPECT_EQ(message_of(ErrorKind::config,
+                       [] {
+                         check_schedule(PiecewiseSchedule{.at = {0, 5}, .factors = {1}}, 9);
+                       }),
+            "schedule: piecewise needs a factor for each point: at has 2 numbers, factors 1");
+  EXPECT_EQ(message_of(ErrorKind::config,
+                       [] {
+                         check_schedule(PiecewiseSchedule{.at = {5, 5}, .factors = {1, 0}}, 9);
+                       }),
+            "schedule: the numbers of piecewise's at must rise");
 }
 
 }  // namespace
