@@ -17,7 +17,7 @@ struct MuonConfig {
   std::string ns_dtype = "f32";
   std::string scale = "moonshot";
   double weight_decay = 0.1;
-  AuxAdamW aux;
+  AuxAdamW aux = {};
 
   template <class V>
   void describe(V& v) {

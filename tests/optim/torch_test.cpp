@@ -40,6 +40,23 @@ std::optional<RuleConfig> rule_of(const std::string& optimizer, const json& args
   if (optimizer == "AdamW") {
     return AdamWConfig{betas[0], betas[1], eps, decay, amsgrad, true};
   }
+  if (optimizer == "Adagrad") {
+    return AdagradConfig{.eps = eps, .weight_decay = decay};
+  }
+  if (optimizer == "RMSprop") {
+    return RmspropConfig{.alpha = args.value("alpha", 0.99),
+                         .eps = eps,
+                         .centered = args.value("centered", false),
+                         .momentum = args.value("momentum", 0.0),
+                         .weight_decay = decay};
+  }
+  if (optimizer.starts_with("Lion")) {
+    return LionConfig{.beta1 = betas[0], .beta2 = betas[1], .weight_decay = decay};
+  }
+  if (optimizer.starts_with("Muon")) {
+    return MuonConfig{
+        .momentum = args.value("momentum", 0.95), .scale = "keller", .weight_decay = decay};
+  }
   return std::nullopt;
 }
 
@@ -67,11 +84,13 @@ TEST(TorchOptimizers, AreFollowedStepByStep) {
       give(p, all->at("grads").at(t++).get<std::vector<double>>());
       optimizer.step(one.at("args").at("lr").get<double>());
       const Tensor expected = tensor_of(after.get<std::vector<double>>(), shape);
-      EXPECT_LE(normwise_error(p, expected), 1e-7) << one.at("optimizer") << one.at("args") << t;
+      // Muon's file adds 1e-7 to the norm of a buffer that is twenty times ours.
+      const double limit = std::holds_alternative<MuonConfig>(*config) ? 1e-6 : 1e-7;
+      EXPECT_LE(normwise_error(p, expected), limit) << one.at("optimizer") << one.at("args") << t;
     }
     ++run;
   }
-  EXPECT_GE(run, 9);
+  EXPECT_GE(run, 14);
   std::cout << "not implemented yet:" << missing << "\n";
 }
 
