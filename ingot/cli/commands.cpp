@@ -5,7 +5,7 @@ namespace ingot {
 const std::vector<AddCommand>& commands() {
   static const std::vector<AddCommand> table = {
       add_train_command, add_plan_command,   add_generate_command,
-      add_bench_command, add_doctor_command,
+      add_bench_command, add_doctor_command, add_tokenizer_command,
   };
   return table;
 }

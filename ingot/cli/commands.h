@@ -18,5 +18,6 @@ void add_plan_command(CLI::App& program);
 void add_generate_command(CLI::App& program);
 void add_bench_command(CLI::App& program);
 void add_doctor_command(CLI::App& program);
+void add_tokenizer_command(CLI::App& program);
 
 }  // namespace ingot
