@@ -13,7 +13,7 @@ struct Evaluation {
   double seconds = 0;
   double bytes_per_target = 1;  // that a token spells, on average
   double bits() const;          // per byte: loss / ln 2 / bytes_per_target
-  double perplexity() const;  // e^loss
+  double perplexity() const;    // e^loss
 };
 
 // The mean of the objective over batches 0 … count − 1, made one at a time, without gradients or
