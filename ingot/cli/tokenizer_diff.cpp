@@ -33,7 +33,10 @@ std::string flags_of(const AddedToken& token) {
                                                 {token.rstrip, "rstrip"},
                                                 {token.normalized, "normalized"}};
   for (const auto& [set, name] : flags) {
-    out += set ? (out.empty() ? "" : " ") + std::string(name) : "";
+    if (set) {
+      out += out.empty() ? "" : " ";
+      out += name;
+    }
   }
   return out.empty() ? "no flags" : out;
 }
