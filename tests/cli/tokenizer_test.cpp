@@ -19,7 +19,7 @@ class TokenizerCommand : public ::testing::Test {
       GTEST_SKIP() << reason;
     }
     put(work / "text.txt", some_text(20000));
-    output({"tokenizer", "train", "text.txt", "--vocab", "300", "--special", "<|end|>", "--out",
+    output({"tokenizer", "train", "text.txt", "--vocab", "280", "--special", "<|end|>", "--out",
             "tok"});
   }
   Workplace work;
@@ -62,13 +62,13 @@ TEST_F(TokenizerCommand, WritesTheIdsOfAFile) {
 }
 
 TEST_F(TokenizerCommand, NamesTokensThatDiffer) {
-  output({"tokenizer", "train", "text.txt", "--vocab", "301", "--special", "<|end|>", "--out",
+  output({"tokenizer", "train", "text.txt", "--vocab", "281", "--special", "<|end|>", "--out",
           "other.json"});
   EXPECT_THAT(output({"tokenizer", "diff", "tok", "tok/tokenizer.json"}), HasSubstr("equal"));
   EXPECT_THAT(output({"tokenizer", "diff", "tok", "other.json"}), HasSubstr("tokens only in b: 1"));
   const Json found = Json::parse(output({"tokenizer", "diff", "tok", "other.json", "--json"}));
   EXPECT_EQ(found["equal"], false);
-  EXPECT_EQ(found["only_b"][0]["id"], 300);
+  EXPECT_EQ(found["only_b"][0]["id"], 280);
   EXPECT_THAT(output({"tokenizer", "inspect", "tok"}), HasSubstr("<|end|>"));
 }
 
@@ -93,9 +93,9 @@ TEST_F(TokenizerCommand, RefusesInOneLine) {
 TEST_F(TokenizerCommand, IsTrainedThroughAndTravelsWithTheModel) {
   const Words through = {"--set", "data.tokenizer=tok", "--set", "model.vocab=320"};
   const Outcome refused =
-      work.run(work.train("small", {"--set", "data.tokenizer=tok", "--set", "model.vocab=299"}));
+      work.run(work.train("small", {"--set", "data.tokenizer=tok", "--set", "model.vocab=279"}));
   EXPECT_EQ(refused.code, 2);
-  EXPECT_THAT(refused.err, HasSubstr("the tokenizer has more tokens than the model: it has 300"));
+  EXPECT_THAT(refused.err, HasSubstr("the tokenizer has more tokens than the model: it has 280"));
   const Json trained = Json::parse(output(work.train("run", joined(through, {"--json"}))));
   const double nats = trained["validation_loss"];
   const double bits = trained["validation_bits"];
@@ -113,7 +113,7 @@ TEST_F(TokenizerCommand, IsTrainedThroughAndTravelsWithTheModel) {
   EXPECT_THAT(output(generate), HasSubstr("the light"));
 
   // Resuming with another tokenizer, or generating with one exchanged, is refused.
-  output({"tokenizer", "train", "text.txt", "--vocab", "290", "--out", "tok"});
+  output({"tokenizer", "train", "text.txt", "--vocab", "270", "--out", "tok"});
   const Outcome resumed = work.run(work.train("run", joined(through, {"--resume"})));
   EXPECT_EQ(resumed.code, 2);
   EXPECT_THAT(resumed.err, HasSubstr("the training text changed"));
