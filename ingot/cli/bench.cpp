@@ -114,6 +114,28 @@ void add_generate(CLI::App& verb) {
   generate->callback([arguments] { bench_generate(*arguments); });
 }
 
+void add_tokenizer(CLI::App& verb) {
+  CLI::App* tokenizer =
+      verb.add_subcommand("tokenizer", "Encoding with one thread, and training of byte-level BPE.");
+  tokenizer->footer("Example: ingot bench tokenizer encode models/qwen3 corpus.txt");
+  tokenizer->require_subcommand(1);
+  auto arguments = std::make_shared<TokenizerBench>();
+  CLI::App* encode = tokenizer->add_subcommand("encode", "A text file, line by line.");
+  encode->footer("Example: ingot bench tokenizer encode models/qwen3 corpus.txt --whole");
+  encode->add_option("tokenizer", arguments->tokenizer, "file or folder")->required();
+  encode->add_option("file", arguments->files, "text file")->required()->expected(1);
+  encode->add_flag("--whole", arguments->whole, "the file as one text");
+  encode->callback([arguments] { bench_tokenizer_encode(*arguments); });
+  CLI::App* train = tokenizer->add_subcommand("train", "BPE on all cores.");
+  train->footer("Example: ingot bench tokenizer train corpus.txt --vocab 30000");
+  train->add_option("files", arguments->files, "text files")->required();
+  train->add_option("--vocab", arguments->vocabulary, "tokens in all")->capture_default_str();
+  train->callback([arguments] { bench_tokenizer_train(*arguments); });
+  for (CLI::App* part : {encode, train}) {
+    part->add_flag("--json", arguments->json, "print JSON");
+  }
+}
+
 }  // namespace
 
 void add_bench_command(CLI::App& program) {
@@ -126,6 +148,7 @@ void add_bench_command(CLI::App& program) {
   add_step(*verb);
   add_optim(*verb);
   add_generate(*verb);
+  add_tokenizer(*verb);
 }
 
 }  // namespace ingot

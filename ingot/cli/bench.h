@@ -52,6 +52,16 @@ struct GenerateBench {
 };
 void bench_generate(const GenerateBench& arguments);
 
+struct TokenizerBench {
+  std::string tokenizer;
+  std::vector<std::string> files;
+  int64_t vocabulary = 30000;
+  bool whole = false;
+  bool json = false;
+};
+void bench_tokenizer_encode(const TokenizerBench& arguments);
+void bench_tokenizer_train(const TokenizerBench& arguments);
+
 // What the machine can do at most, measured: every figure is printed beside its share of these.
 struct Limits {
   double flops;             // per second, in the dtype measured

@@ -24,5 +24,6 @@ void add_doctor_command(CLI::App& program);
 void add_data_command(CLI::App& program);
 void add_optim_command(CLI::App& program);
 void add_selftest_command(CLI::App& program);
+void add_tokenizer_command(CLI::App& program);
 
 }  // namespace ingot

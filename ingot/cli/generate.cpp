@@ -22,6 +22,7 @@ struct Arguments {
   std::string dtype;
   GenerateConfig config;
   bool ids = false;
+  bool parse_special = false;
   bool json = false;
 };
 
@@ -66,10 +67,11 @@ Tokens tokens_listed(const std::string& text) {
   return out;
 }
 
-Tokens prompt_tokens(const Arguments& arguments, int64_t vocab) {
-  const Tokens out = arguments.ids
-                         ? tokens_listed(arguments.prompt)
-                         : byte_tokens(arguments.prompt.empty() ? "\n" : arguments.prompt);
+Tokens prompt_tokens(const Arguments& arguments, const TextCodec& codec, int64_t vocab) {
+  const Tokens out =
+      arguments.ids ? tokens_listed(arguments.prompt)
+                    : codec.prompt(arguments.prompt,
+                                   {.add_special = true, .parse_special = arguments.parse_special});
   for (const int64_t token : out) {
     check(token < vocab, ErrorKind::config, "generate: token ", token,
           " is outside the model's vocabulary of ", vocab,
@@ -78,13 +80,13 @@ Tokens prompt_tokens(const Arguments& arguments, int64_t vocab) {
   return out;
 }
 
-void print_json(const Arguments& arguments, const Tokens& prompt, const Tokens& written,
-                double seconds) {
+void print_json(const Arguments& arguments, const TextCodec& codec, const Tokens& prompt,
+                const Tokens& written, double seconds) {
   nlohmann::ordered_json out;
   out["prompt_ids"] = prompt;
   out["ids"] = written;
   if (!arguments.ids) {
-    out["text"] = byte_text(written);
+    out["text"] = codec.text(written);
   }
   out["seed"] = arguments.config.seed;
   out["tokens_per_second"] = static_cast<double>(written.size()) / seconds;
@@ -96,23 +98,31 @@ void write_text(const Arguments& arguments) {
   if (!arguments.dtype.empty()) {
     dtype = dtype_named(arguments.dtype);
   }
-  const Pretrained loaded = is_folder(arguments.model)
-                                ? load_pretrained(arguments.model, dtype)
-                                : load_stored(open_model(arguments.model), dtype);
-  check(arguments.ids || reads_bytes(loaded.config), ErrorKind::config, arguments.model,
-        ": config.json does not say that this model reads bytes, and Ingot has no other tokenizer "
-        "yet; give token ids with "
-        "--ids");
-  const Tokens prompt = prompt_tokens(arguments, loaded.model->config().vocab);
+  const bool folder = is_folder(arguments.model);
+  const Pretrained loaded = folder ? load_pretrained(arguments.model, dtype)
+                                   : load_stored(open_model(arguments.model), dtype);
+  const int64_t vocab = loaded.model->config().vocab;
+  const std::optional<TextCodec> found =
+      arguments.ids ? TextCodec() : codec_of(arguments.model, loaded.config, vocab);
+  check(found.has_value(), ErrorKind::config, arguments.model,
+        ": there is no tokenizer beside it, and config.json does not say that this model reads "
+        "bytes; put its tokenizer.json there, or give token ids with --ids");
+  const TextCodec& codec = *found;
+  const Tokens prompt = prompt_tokens(arguments, codec, vocab);
+  GenerateConfig config = arguments.config;
+  if (config.stop_tokens.empty()) {
+    config.stop_tokens = codec.stops();
+  }
+  CodecStream stream(codec);
   const StopSignals signals;
   const auto start = std::chrono::steady_clock::now();
   if (!arguments.json && !arguments.ids) {
     std::cout << arguments.prompt << std::flush;
   }
   const std::vector<Tokens> written =
-      generate(*loaded.model, {prompt}, arguments.config, [&](int64_t, int64_t token) {
+      generate(*loaded.model, {prompt}, config, [&](int64_t, int64_t token) {
         if (!arguments.json) {
-          std::cout << (arguments.ids ? std::to_string(token) + " " : byte_text(std::array{token}))
+          std::cout << (arguments.ids ? std::to_string(token) + " " : stream.add(token))
                     << std::flush;
         }
         return !stop_requested();
@@ -120,10 +130,10 @@ void write_text(const Arguments& arguments) {
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (arguments.json) {
-    print_json(arguments, prompt, written[0], seconds);
+    print_json(arguments, codec, prompt, written[0], seconds);
     return;
   }
-  std::cout << '\n';
+  std::cout << (arguments.ids ? "" : stream.finish()) << '\n';
   log_debug(written[0].size(), " tokens in ", seconds, " s");
 }
 
@@ -139,7 +149,9 @@ void add_generate_command(CLI::App& program) {
       ->required();
   verb->add_option("--prompt", arguments->prompt,
                    "text to continue; with --ids, token ids as 1,2,3");
-  verb->add_flag("--ids", arguments->ids, "read and write token ids instead of bytes");
+  verb->add_flag("--ids", arguments->ids, "read and write token ids instead of text");
+  verb->add_flag("--parse-special", arguments->parse_special,
+                 "special tokens spelled in the prompt are these tokens; otherwise they are text");
   verb->add_option("--tokens", arguments->config.max_tokens, "tokens to write at most")
       ->check(whole_number());
   verb->add_option("--temperature", arguments->config.sampling.temperature,

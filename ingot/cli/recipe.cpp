@@ -119,11 +119,12 @@ void check_recipe(const Recipe& recipe) {
         ", model.context is ", recipe.model.context,
         "; raise model.context or shorten train.sequence");
   const auto prompt = static_cast<int64_t>(recipe.sample.prompt.size());
-  check(recipe.sample.tokens == 0 || prompt <= recipe.model.context, ErrorKind::config,
+  const bool bytes = recipe.data.tokenizer.empty();
+  check(!bytes || recipe.sample.tokens == 0 || prompt <= recipe.model.context, ErrorKind::config,
         "sample.prompt: longer than the model allows: the prompt has ", prompt,
         " bytes, model.context is ", recipe.model.context,
         "; shorten it, or set sample.tokens = 0");
-  check(recipe.model.vocab >= 256, ErrorKind::config,
+  check(!bytes || recipe.model.vocab >= 256, ErrorKind::config,
         "model.vocab: byte tokens need at least 256: got ", recipe.model.vocab);
 }
 

@@ -59,12 +59,14 @@ class Validator : public Observer {
  private:
   Evaluation measure(int64_t step, int64_t batches) {
     const EvaluatedWeights shown(session_.optimizer());
-    const Evaluation found =
+    Evaluation found =
         evaluate(session_.objective(), batches, data_.validation, *session_.model().randomness());
+    found.bytes_per_target = data_.bytes_per_target;
     log_.evaluated(step, found);
-    log_info(fmt::format(
-        "step {}: held-out loss {:.4f}, {:.4f} bits per byte ({} bytes in {})", step, found.loss,
-        found.bits(), text_count(static_cast<double>(found.tokens)), text_duration(found.seconds)));
+    log_info(fmt::format("step {}: held-out loss {:.4f}, {:.4f} bits per byte ({} bytes in {})",
+                         step, found.loss, found.bits(),
+                         text_count(static_cast<double>(found.tokens) * found.bytes_per_target),
+                         text_duration(found.seconds)));
     return found;
   }
 
@@ -119,11 +121,12 @@ void resume(Session& session, const SavedRun& saved) {
            ", data hash ", saved.data_hash.substr(0, 12), " matches");
 }
 
-void write_sample(Session& session) {
+void write_sample(Session& session, const TextCodec& codec) {
   const SampleConfig& config = session.recipe().sample;
   if (config.tokens > 0) {
     std::cout << "\n"
-              << sample_text(session.model(), config, static_cast<uint64_t>(session.recipe().seed))
+              << sample_text(session.model(), codec, config,
+                             static_cast<uint64_t>(session.recipe().seed))
               << "\n\n";
   }
 }
@@ -145,9 +148,9 @@ void print_summary(const Session& session, const Evaluation& found, const RunFol
   std::cout << out.dump() << '\n';
 }
 
-// What the model's config.json says besides its shape.
-std::string base_config(const ModelConfig& model) {
-  nlohmann::json out = nlohmann::json::parse(byte_model_config);
+// What the model's config.json says besides its shape: what it reads, and what it was made from.
+std::string base_config(const ModelConfig& model, const std::string& text) {
+  nlohmann::json out = nlohmann::json::parse(text);
   if (!model.from.empty()) {
     nlohmann::json trained = nlohmann::json::parse(read_published(model.from).json);
     trained.update(out, true);
@@ -158,12 +161,18 @@ std::string base_config(const ModelConfig& model) {
 
 // After the last step: saved first, then measured, exported and shown.
 void finish(Session& session, const RunFolder& folder, Saver& saver, Validator& validator,
-            const RunLog& log, bool json) {
+            const RunLog& log, const TextCodec& codec, bool json) {
   saver.save(session.state);
   const Evaluation found = validator.measure_all(session.state.step);
   const EvaluatedWeights shown(session.optimizer());
   SaveOptions options;
-  options.base_config = base_config(session.recipe().model);
+  options.base_config = base_config(session.recipe().model, codec_config(codec));
+  if (codec.tokenizer() != nullptr) {
+    make_directories(folder.model());
+    copy_tokenizer(session.recipe().data.tokenizer, folder.model());
+    options.bos_token = codec.tokenizer()->bos();
+    options.eos_token = codec.tokenizer()->eos();
+  }
   save_pretrained(session.model(), folder.model(), options);
   if (json) {
     print_summary(session, found, folder);
@@ -177,7 +186,7 @@ void finish(Session& session, const RunFolder& folder, Saver& saver, Validator& 
   std::cout << session.tokens_per_parameter(session.state.tokens).text() << '\n';
   std::cout << "model in " << folder.model().string() << "; continue its text with `ingot generate "
             << folder.model().string() << "`\n";
-  write_sample(session);
+  write_sample(session, codec);
 }
 
 }  // namespace
@@ -209,7 +218,7 @@ bool run_recipe(const RunOptions& options) {
               session.optimizer());
   saver.save(session.state);  // a full disk or a wrong mount shows now, not in an hour
   RunLog log(folder.log(), session.state.step, peak);
-  Console console(session.state.step, recipe.train.steps, peak, true);
+  Console console(session.state.step, recipe.train.steps, peak, recipe.data.tokenizer.empty());
   Validator validator(session, data, log);
   Training training = session.training(data.batch);
   training.observers = {&log, &saver, &validator, &console};
@@ -223,7 +232,7 @@ bool run_recipe(const RunOptions& options) {
     log_info("stopped at step ", session.state.step, ", saved; continue with --resume");
     return false;
   }
-  finish(session, folder, saver, validator, log, options.json);
+  finish(session, folder, saver, validator, log, data.codec, options.json);
   return true;
 }
 

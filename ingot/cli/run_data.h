@@ -5,6 +5,7 @@
 #include <string>
 
 #include "ingot/cli/recipe.h"
+#include "ingot/cli/text_codec.h"
 #include "ingot/data/batch.h"
 
 namespace ingot {
@@ -16,10 +17,14 @@ struct RunData {
   int64_t validation_batches = 0;
   int64_t train_bytes = 0;
   int64_t validation_bytes = 0;
-  std::string hash;  // of all training and validation bytes
+  // Of held-out text, on average: what turns nats a token into bits a byte. 1 for byte tokens.
+  double bytes_per_target = 1;
+  TextCodec codec;   // how the tokens are text
+  std::string hash;  // of all training and validation bytes, and of the tokenizer
 };
 
-// Opens the recipe's text. Throws Error(io) where a file is missing or unreadable, Error(config)
+// Opens the recipe's text. Throws Error(config) where the model's vocabulary is smaller than the
+// tokenizer's. Throws Error(io) where a file is missing or unreadable, Error(config)
 // where none is named or a text is shorter than one sequence.
 RunData open_run_data(const Recipe& recipe);
 

@@ -29,13 +29,15 @@ bool reads_bytes(const std::string& config) {
          ours->value("tokens", nlohmann::json()) == "bytes";
 }
 
-std::string sample_text(const Decoder& model, const SampleConfig& config, uint64_t seed) {
+std::string sample_text(const Decoder& model, const TextCodec& codec, const SampleConfig& config,
+                        uint64_t seed) {
   const std::string prompt = config.prompt.empty() ? "\n" : config.prompt;
   GenerateConfig settings;
   settings.max_tokens = config.tokens;
   settings.seed = static_cast<int64_t>(seed);
   settings.sampling.temperature = config.temperature;
-  return prompt + byte_text(generate(model, {byte_tokens(prompt)}, settings)[0]);
+  settings.stop_tokens = codec.stops();
+  return prompt + codec.text(generate(model, {codec.prompt(prompt)}, settings)[0]);
 }
 
 }  // namespace ingot

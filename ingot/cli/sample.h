@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "ingot/cli/recipe.h"
+#include "ingot/cli/text_codec.h"
 #include "ingot/generate/generate.h"
 #include "ingot/models/decoder.h"
 
@@ -20,6 +21,7 @@ inline constexpr const char* byte_model_config = R"({"ingot": {"tokens": "bytes"
 bool reads_bytes(const std::string& config);
 
 // The prompt and what the model writes after it.
-std::string sample_text(const Decoder& model, const SampleConfig& config, uint64_t seed);
+std::string sample_text(const Decoder& model, const TextCodec& codec, const SampleConfig& config,
+                        uint64_t seed);
 
 }  // namespace ingot

@@ -6,120 +6,21 @@
 
 #include "ingot/base/error.h"
 #include "ingot/base/hash.h"
-#include "ingot/base/philox.h"
+#include "ingot/data/windows.h"
 
 namespace ingot {
 namespace {
 
+using windows::length;
+using windows::part;
 using Bytes = std::span<const std::byte>;
 using Owners = std::vector<std::shared_ptr<const ByteFile>>;
 
 constexpr int64_t largest_held = int64_t{256} << 20;
 
-int64_t length(Bytes bytes) { return static_cast<int64_t>(bytes.size()); }
-
-Bytes part(Bytes bytes, int64_t begin, int64_t end) {
-  return bytes.subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin));
+std::shared_ptr<const void> owner_of(const Owners& files) {
+  return std::make_shared<const Owners>(files);
 }
-
-void append(TokenWindow& window, Bytes bytes) {
-  for (const std::byte byte : bytes) {
-    window.push_back(std::to_integer<int64_t>(byte));
-  }
-}
-
-// Pieces of bytes read as one stream.
-class Stream {
- public:
-  explicit Stream(std::vector<Bytes> pieces) : pieces_(std::move(pieces)) {
-    for (const Bytes piece : pieces_) {
-      starts_.push_back(size_);
-      size_ += length(piece);
-    }
-  }
-
-  int64_t size() const { return size_; }
-
-  TokenWindow read(int64_t begin, int64_t count) const {
-    TokenWindow window;
-    window.reserve(static_cast<size_t>(count));
-    auto piece = static_cast<size_t>(std::upper_bound(starts_.begin(), starts_.end(), begin) -
-                                     starts_.begin() - 1);
-    const int64_t end = begin + count;
-    for (; begin < end; ++piece) {
-      const int64_t stop = std::min(end, starts_[piece] + length(pieces_[piece]));
-      append(window, part(pieces_[piece], begin - starts_[piece], stop - starts_[piece]));
-      begin = stop;
-    }
-    return window;
-  }
-
- private:
-  std::vector<Bytes> pieces_;
-  std::vector<int64_t> starts_;
-  int64_t size_ = 0;
-};
-
-class TrainingWindows : public Dataset<TokenWindow> {
- public:
-  // The count leaves room for any offset, so it is the same in every epoch.
-  TrainingWindows(Owners owners, Stream stream, int64_t T, uint64_t seed)
-      : owners_(std::move(owners)),
-        stream_(std::move(stream)),
-        T_(T),
-        seed_(seed),
-        count_(std::max<int64_t>(1, (stream_.size() - T) / T)) {}
-
-  int64_t size() const override { return count_; }
-
-  TokenWindow get(int64_t i) const override {
-    return stream_.read(offset(i / count_) + i % count_ * T_, T_ + 1);
-  }
-
- private:
-  int64_t offset(int64_t epoch) const {
-    const Philox random({seed_, static_cast<uint64_t>(epoch), site_named("data.text.offset")});
-    const int64_t room = std::min(T_ - 1, stream_.size() - 1 - count_ * T_);
-    return static_cast<int64_t>(random.bits(0) % static_cast<uint64_t>(room + 1));
-  }
-
-  Owners owners_;
-  Stream stream_;
-  int64_t T_;
-  uint64_t seed_;
-  int64_t count_;
-};
-
-class ValidationWindows : public Dataset<TokenWindow> {
- public:
-  ValidationWindows(Owners owners, std::vector<Bytes> pieces, int64_t T)
-      : owners_(std::move(owners)), pieces_(std::move(pieces)), T_(T) {
-    for (const Bytes piece : pieces_) {
-      starts_.push_back(size_);
-      size_ += (length(piece) - 1 + T - 1) / T;
-    }
-  }
-
-  int64_t size() const override { return size_; }
-
-  TokenWindow get(int64_t i) const override {
-    check(size_ > 0, ErrorKind::argument, "validation data: there is none");
-    i %= size_;
-    const auto piece = static_cast<size_t>(std::upper_bound(starts_.begin(), starts_.end(), i) -
-                                           starts_.begin() - 1);
-    const int64_t begin = (i - starts_[piece]) * T_;
-    TokenWindow window;
-    append(window, part(pieces_[piece], begin, std::min(begin + T_ + 1, length(pieces_[piece]))));
-    return window;
-  }
-
- private:
-  Owners owners_;
-  std::vector<Bytes> pieces_;
-  int64_t T_;
-  std::vector<int64_t> starts_;  // of each piece's windows
-  int64_t size_ = 0;
-};
 
 Owners opened(const std::vector<std::string>& paths) {
   Owners files;
@@ -153,12 +54,12 @@ Text::Text(const TextConfig& config) : files_(opened(config.files)) {
   if (files_.size() > 1) {
     subject_ += concat(" and ", files_.size() - 1, " more");
   }
-  const bool by_file = !config.validation_files.empty();
+  by_file_ = !config.validation_files.empty();
   for (const auto& file : files_) {
     const Bytes bytes = file->bytes();
     const int64_t n = length(bytes);
     const auto held_out = static_cast<int64_t>(
-        by_file ? 0 : std::floor(config.validation_fraction * static_cast<double>(n)));
+        by_file_ ? 0 : std::floor(config.validation_fraction * static_cast<double>(n)));
     training_.push_back(part(bytes, 0, n - held_out));
     if (held_out > 0) {
       validation_.push_back(part(bytes, std::max<int64_t>(0, n - held_out - 1), n));
@@ -176,12 +77,21 @@ std::shared_ptr<const Dataset<TokenWindow>> Text::training(int64_t T, uint64_t s
         ": the text is shorter than one sequence: ", training_bytes(),
         " bytes to train on, needed are ", T + 1, " for a sequence length of ", T,
         "; give more text or shorten the sequence");
-  return std::make_shared<TrainingWindows>(files_, Stream(training_), T, seed);
+  return std::make_shared<windows::Training<std::byte>>(
+      windows::Stream<std::byte>(owner_of(files_), training_), T, seed);
 }
 
 std::shared_ptr<const Dataset<TokenWindow>> Text::validation(int64_t T) const {
   check(T >= 1, ErrorKind::argument, "data: the sequence length must be at least 1: got ", T);
-  return std::make_shared<ValidationWindows>(files_, validation_, T);
+  return std::make_shared<windows::Validation<std::byte>>(owner_of(files_), validation_, T);
+}
+
+std::vector<std::span<const std::byte>> Text::held_out_pieces() const {
+  std::vector<Bytes> out = validation_;
+  for (Bytes& piece : out) {
+    piece = piece.subspan(by_file_ ? 0 : 1);
+  }
+  return out;
 }
 
 int64_t Text::training_bytes() const {

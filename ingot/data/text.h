@@ -17,13 +17,16 @@ struct TextConfig {
   std::vector<std::string> files;
   std::vector<std::string> validation_files;
   double validation_fraction = 0.05;
+  std::string tokenizer;
 
   template <class V>
   void describe(V& v) {
-    v("files", files, "plain text files, read as bytes; their order matters");
+    v("files", files, "plain text files; their order matters");
     v("validation_files", validation_files, "held-out files; then all of files is trained on");
     v("validation_fraction", validation_fraction, half_open(0, 1),
       "share of each file, at its end, held out where validation_files is empty");
+    v("tokenizer", tokenizer,
+      "tokenizer file or folder that the text is read through; empty: every byte is a token");
   }
 };
 
@@ -65,6 +68,11 @@ class Text {
   // validation bytes it is empty. The same in every epoch.
   std::shared_ptr<const Dataset<TokenWindow>> validation(int64_t T) const;
 
+  // The same stretches as bytes: what is trained on, and what is held out without the byte of
+  // context in front.
+  std::vector<std::span<const std::byte>> training_pieces() const { return training_; }
+  std::vector<std::span<const std::byte>> held_out_pieces() const;
+
   int64_t training_bytes() const;
   int64_t validation_targets() const;  // bytes that validation() predicts
   // XXH3-128 over the sizes and bytes of all files, for the check that a resumed run sees the same
@@ -77,6 +85,7 @@ class Text {
   std::vector<std::shared_ptr<const ByteFile>> files_;
   std::vector<Bytes> training_;
   std::vector<Bytes> validation_;  // each with one byte of context in front
+  bool by_file_ = false;           // the context is a part of what is held out
   std::string subject_;            // names the files in errors
 };
 

@@ -187,7 +187,7 @@ void BpeModel::encode_part(const Vocabulary& tokens, std::string_view word, BpeS
   } else {
     split(tokens, word, scratch);
     if (scratch.ids.size() <= short_symbols && packs_ranks_) {
-      merge_short(scratch);
+      merge_short(word, scratch);
     } else {
       merge_long(scratch);
     }
@@ -240,7 +240,7 @@ TokenId BpeModel::symbol(const Vocabulary& tokens, std::string_view character, b
 }
 
 // A key is rank and place in one integer, so that the smallest key is the merge to make.
-void BpeModel::merge_short(BpeScratch& scratch) const {
+void BpeModel::merge_short(std::string_view word, BpeScratch& scratch) const {
   const auto n = static_cast<uint32_t>(scratch.ids.size());
   const uint32_t padded = (n + 15) / 16 * 16;
   alignas(32) std::array<uint32_t, short_symbols> keys;
@@ -260,8 +260,12 @@ void BpeModel::merge_short(BpeScratch& scratch) const {
     next[i] = i + 1;
     previous[i + 1] = static_cast<uint16_t>(i);
   }
+  // Where no byte was left out, a word's symbols are its bytes, and their pairs are in a table.
+  const bool plain = settings_.bytes && word.size() == n;
+  const auto* bytes = reinterpret_cast<const uint8_t*>(word.data());
   for (uint32_t i = 0; i + 1 < n; ++i) {
-    set(i, pairs_.find(ids[i], ids[i + 1]));
+    set(i, plain ? byte_pairs_[size_t{bytes[i]} << 8 | bytes[i + 1]]
+                 : pairs_.find(ids[i], ids[i + 1]));
   }
   while (true) {
     uint32_t best = Merge::never;

@@ -64,7 +64,7 @@ class BpeModel {
                    std::vector<TokenId>& out) const;
   void split(const Vocabulary& tokens, std::string_view word, BpeScratch& scratch) const;
   TokenId symbol(const Vocabulary& tokens, std::string_view character, bool first, bool last) const;
-  void merge_short(BpeScratch& scratch) const;
+  void merge_short(std::string_view word, BpeScratch& scratch) const;
   void merge_long(BpeScratch& scratch) const;
   void emit(std::string_view word, const BpeScratch& scratch, std::vector<TokenId>& out) const;
   void emit_unknown(std::string_view character, std::vector<TokenId>& out) const;

@@ -8,7 +8,7 @@
 
 namespace ingot {
 
-double Evaluation::bits() const { return loss / std::numbers::ln2; }
+double Evaluation::bits() const { return loss / std::numbers::ln2 / bytes_per_target; }
 double Evaluation::perplexity() const { return std::exp(loss); }
 
 Evaluation evaluate(const Objective& objective, int64_t batches,

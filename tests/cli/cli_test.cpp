@@ -32,8 +32,8 @@ class Cli : public ::testing::Test {
 TEST_F(Cli, HelpOfTheProgramAndOfEveryVerbShowsAnExample) {
   const std::string help = output({"--help"});
   EXPECT_THAT(help, HasSubstr("Example: ingot train recipes/kjv.toml"));
-  for (const char* verb :
-       {"train", "plan", "generate", "convert", "quantize", "ckpt", "bench", "doctor"}) {
+  for (const char* verb : {"train", "plan", "generate", "tokenizer", "convert", "quantize", "ckpt",
+                           "optim", "bench", "selftest", "doctor"}) {
     EXPECT_THAT(help, HasSubstr(verb));
     const std::string own = output({verb, "--help"});
     EXPECT_THAT(own, HasSubstr(std::string("Example: ingot ") + verb)) << verb;

@@ -137,8 +137,9 @@ TEST(Normalizer, ChangesTextByItsRules) {
       normalized_by({{"type", "Replace"}, {"pattern", {{"String", "."}}}, {"content", "!"}}, "a.b"),
       "a!b");
   EXPECT_EQ(normalized_by({{"type", "Prepend"}, {"prepend", "▁"}}, "a"), "▁a");
-  EXPECT_EQ(normalized_by({{"type", "BertNormalizer"}, {"lowercase", true}}, std::string("\tÉa\0中b", 9)),
-            " ea 中 b");
+  EXPECT_EQ(
+      normalized_by({{"type", "BertNormalizer"}, {"lowercase", true}}, std::string("\tÉa\0中b", 9)),
+      " ea 中 b");
   EXPECT_EQ(normalized_by({{"type", "ByteLevel"}}, "a é"), "aĠÃ©");
 }
 
