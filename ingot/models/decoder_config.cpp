@@ -47,6 +47,19 @@ void check_layers(const char* name, const std::optional<std::vector<int64_t>>& l
   }
 }
 
+// Stretches that divide by a difference or a logarithm which must not be 0.
+void check_stretch(const DecoderConfig& c) {
+  const nn::RotaryConfig& r = c.rope;
+  check(r.scaling != "llama3" || r.low_frequency < r.high_frequency, ErrorKind::config,
+        "model: rope.low_frequency must be below rope.high_frequency: low is ", r.low_frequency,
+        ", high is ", r.high_frequency);
+  check(r.scaling != "yarn" || r.base > 1, ErrorKind::config,
+        "model: yarn needs a rope.base above 1: got ", r.base);
+  const int64_t trained = r.original_context > 0 ? r.original_context : c.context;
+  check(r.scaling != "longrope" || trained > 1, ErrorKind::config,
+        "model: longrope needs an original_context above 1: got ", trained);
+}
+
 void check_longrope(const DecoderConfig& c) {
   const int64_t pairs = nn::rotated_features(c.rope, rotary_width(c)) / 2;
   for (const auto& [name, factors] : {std::pair{"short_factors", &c.rope.short_factors},
@@ -66,12 +79,15 @@ void check_consistent(const DecoderConfig& c) {
   check(*c.positions != "rope" || nn::rotated_features(c.rope, rotary_width(c)) > 0,
         ErrorKind::config, "model: rope turns no feature: head_dim is ", rotary_width(c),
         ", rope.fraction is ", c.rope.fraction);
-  check(*c.positions != "rope" || c.rope.scaling != "ntk" ||
+  check(*c.positions != "rope" || (c.rope.scaling != "ntk" && c.rope.scaling != "dynamic") ||
             nn::rotated_features(c.rope, rotary_width(c)) > 2,
-        ErrorKind::config, "model: rope.scaling ntk needs two pairs that turn: head_dim is ",
-        rotary_width(c));
-  if (*c.positions == "rope" && c.rope.scaling == "longrope") {
-    check_longrope(c);
+        ErrorKind::config, "model: rope.scaling ", c.rope.scaling,
+        " needs two pairs that turn: head_dim is ", rotary_width(c));
+  if (*c.positions == "rope") {
+    check_stretch(c);
+    if (c.rope.scaling == "longrope") {
+      check_longrope(c);
+    }
   }
   check(!c.parallel || c.residual, ErrorKind::config,
         "model: parallel halves are added to the stream: residual is false; leave one out");

@@ -81,6 +81,11 @@ void scaling_to(const nn::RotaryConfig& rope, Json& out) {
 
 nn::RotaryConfig rotary_from(const Json& config, const std::string& file, double base,
                              double fraction) {
+  for (const char* key : {"rope_parameters", "rope_scaling"}) {
+    const auto at = config.find(key);
+    check(at == config.end() || at->is_null() || at->is_object(), ErrorKind::format, file, ": ",
+          key, ": wrong type: expected an object or null");
+  }
   nn::RotaryConfig rope;
   const Json& object = rotary_object(config);
   const ConfigKeys s{object, file};

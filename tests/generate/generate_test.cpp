@@ -97,12 +97,15 @@ void expect_published_like_whole(const Decoder& model, const std::vector<Tokens>
   Decoding decoding(model, read, static_cast<int64_t>(steps));
   for (size_t step = 0; step < steps; ++step) {
     Tokens next;
+    const bool compared = step % 4 == 0 || step + 1 == steps;  // a whole forward costs most
     for (size_t row = 0; row < texts.size(); ++row) {
-      const auto at = static_cast<int64_t>(row);
-      const Tensor whole = whole_logits(model, read[row]);
-      const Tensor got = reshape(slice(decoding.logits(), 0, at, at + 1), {vocab});
-      const double most = difference(whole, zeros({vocab}, DType::f32));
-      EXPECT_LE(difference(got, whole), 1e-5 * most) << "step " << step << ", row " << row;
+      if (compared) {
+        const auto at = static_cast<int64_t>(row);
+        const Tensor whole = whole_logits(model, read[row]);
+        const Tensor got = reshape(slice(decoding.logits(), 0, at, at + 1), {vocab});
+        const double most = difference(whole, zeros({vocab}, DType::f32));
+        EXPECT_LE(difference(got, whole), 1e-5 * most) << "step " << step << ", row " << row;
+      }
       next.push_back(texts[row][read[row].size()]);
       read[row].push_back(next.back());
     }

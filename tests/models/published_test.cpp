@@ -223,6 +223,13 @@ TEST(PublishedConfig, RefusesWhatContradictsItself) {
   refuses(
       "phi3", {{"rope_scaling", {{"type", "longrope"}, {"short_factor", {1.0}}}}},
       "rope.short_factors needs one factor for every pair that turns: has 1, head_dim 8 turns 4");
+  refuses("llama", {{"rope_scaling", 5}}, "config.json: rope_scaling: wrong type");
+  refuses(
+      "llama",
+      {{"rope_scaling", {{"type", "llama3"}, {"low_freq_factor", 4.0}, {"high_freq_factor", 4.0}}}},
+      "model: rope.low_frequency must be below rope.high_frequency: low is 4, high is 4");
+  refuses("llama", {{"rope_theta", 1.0}, {"rope_scaling", {{"type", "yarn"}}}},
+          "model: yarn needs a rope.base above 1: got 1");
   refuses("gemma3_text", {{"use_bidirectional_attention", true}}, "use_bidirectional_attention");
   expect_error(
       [] {

@@ -20,6 +20,7 @@
 #include "ingot/ops/glu.h"
 #include "ingot/ops/grouped_linear.h"
 #include "ingot/ops/index.h"
+#include "ingot/ops/info_nce.h"
 #include "ingot/ops/int8_linear.h"
 #include "ingot/ops/linear.h"
 #include "ingot/ops/losses.h"
@@ -256,6 +257,11 @@ Table layers_and_losses() {
        by([](const TensorList& in) { return kl_divergence(in[0], in[1]); }, {x, other})},
       {"mse",
        by([](const TensorList& in) { return mse(in[0], in[1], Reduction::mean); }, {x, other})},
+      {"scaled_cosines",
+       by([](const TensorList& in) { return scaled_cosines(in[0], in[1], 0.3); }, {x, other})},
+      {"info_nce",
+       by([](const TensorList& in) { return info_nce(in[0], in[1], 0.3, Contrast::both_ways); },
+          {x, other})},
       {"cosine_similarity",
        by([](const TensorList& in) { return cosine_similarity(in[0], in[1]); }, {x, other})}};
 }

@@ -9,8 +9,8 @@
 #include "ingot/autograd/backward.h"
 #include "ingot/autograd/record.h"
 #include "ingot/ops/elementwise.h"
+#include "ingot/ops/info_nce.h"
 #include "ingot/ops/losses.h"
-#include "ingot/ops/matmul.h"
 #include "ingot/ops/reduce.h"
 #include "ingot/ops/shape.h"
 #include "ingot/ops/softmax.h"
@@ -194,17 +194,13 @@ void distillation(const Oracle& oracle, DType dtype) {
 
 void contrastive(const Oracle& oracle, DType dtype) {
   Run run(oracle, dtype);
-  const auto unit = [](const Tensor& x) { return x * rsqrt(sum(square(x), -1, Keep::yes)); };
-  const Tensor query = unit(run.leaf("query"));
-  const Tensor key = unit(run.leaf("key"));
-  const Tensor similarity = matmul(query, transpose(key)) / oracle.setting("temperature");
-  const Tensor labels = arange(query.size(0), DType::i64);
-  Tensor loss = cross_entropy(similarity, labels, Reduction::mean);
-  if (oracle.setting("symmetric", 0) != 0) {
-    loss = (loss + cross_entropy(transpose(similarity), labels, Reduction::mean)) * 0.5;
-  }
-  run.out["similarity"] = detach(similarity);
-  run.finish(loss);
+  const Tensor query = run.leaf("query");
+  const Tensor key = run.leaf("key");
+  const double temperature = oracle.setting("temperature");
+  const bool symmetric = oracle.setting("symmetric", 0) != 0;
+  run.out["similarity"] = detach(scaled_cosines(query, key, temperature));
+  run.finish(
+      info_nce(query, key, temperature, symmetric ? Contrast::both_ways : Contrast::one_way));
   run.expect_all();
 }
 

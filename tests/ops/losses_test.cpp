@@ -6,6 +6,8 @@
 
 #include "ingot/autograd/backward.h"
 #include "ingot/autograd/record.h"
+#include "ingot/ops/elementwise.h"
+#include "ingot/ops/info_nce.h"
 #include "ingot/tensor/factories.h"
 #include "tests/support/op_case.h"
 
@@ -136,6 +138,56 @@ TEST(CosineSimilarity, PassesItsCase) {
   op.refusals = {{[] { cosine_similarity(zeros({2}, DType::f32), zeros({2}, DType::bf16)); },
                   "cosine_similarity: a and b differ: a is f32 [2], b is bf16 [2]"}};
   check_op(op);
+}
+
+TEST(InfoNce, IsTheLogarithmOfTheRowsWhereAllSimilaritiesAreEqual) {
+  const Tensor same = full({5, 3}, 0.7, DType::f64);
+  EXPECT_NEAR(info_nce(same, same, 0.1).item(), std::log(5.0), 1e-12);
+  EXPECT_NEAR(info_nce(same, same * 3.0, 0.1, Contrast::both_ways).item(), std::log(5.0), 1e-12);
+}
+
+TEST(InfoNce, IsTheCrossEntropyOfScaledCosinesOnTheDiagonal) {
+  const Tensor query = random_tensor({4, 6}, 1);
+  const Tensor key = random_tensor({4, 6}, 2);
+  double expected = 0;
+  for (int64_t i = 0; i < 4; ++i) {
+    double total = 0, own = 0;
+    for (int64_t j = 0; j < 4; ++j) {
+      double dot = 0, q = 0, k = 0;
+      for (int64_t c = 0; c < 6; ++c) {
+        const double a = query.values<double>()[static_cast<size_t>(i * 6 + c)];
+        const double b = key.values<double>()[static_cast<size_t>(j * 6 + c)];
+        dot += a * b;
+        q += a * a;
+        k += b * b;
+      }
+      const double s = dot / std::sqrt(q * k) / 0.2;
+      total += std::exp(s);
+      own = i == j ? s : own;
+    }
+    expected += (std::log(total) - own) / 4;
+  }
+  EXPECT_NEAR(info_nce(query, key, 0.2).item(), expected, 1e-12);
+}
+
+TEST(InfoNce, RefusesQueriesWithoutTheirKeys) {
+  const Tensor q = zeros({2, 3}, DType::f32);
+  expect_error(
+      [&] {
+        info_nce(q, zeros({3, 3}, DType::f32), 1);
+      },
+      "info_nce: every query needs its key: query is [2, 3], key is [3, 3]");
+  expect_error([&] { info_nce(q, q, 0); }, "info_nce: the temperature must be above 0: got 0");
+  expect_error(
+      [&] {
+        info_nce(q, zeros({2, 3}, DType::f64), 1);
+      },
+      "info_nce: takes queries and keys of one floating-point type: query is f32, key is f64");
+  expect_error(
+      [&] {
+        scaled_cosines(q, zeros({2, 4}, DType::f32), 1);
+      },
+      "info_nce: takes queries [N, D] and keys [M, D]: query is [2, 3], key is [2, 4]");
 }
 
 TEST(CosineSimilarity, IsZeroForAZeroVector) {
