@@ -83,12 +83,10 @@ inline std::vector<std::string> config_seeds() {
   return out;
 }
 
-// $INGOT_FUZZ_SECONDS: how long each target runs (the slow suite's minute); a fixed number of
-// inputs otherwise.
-void run(const std::vector<std::string>& seeds, int inputs,
-         void (*target)(std::span<const std::byte>)) {
-  const char* asked = std::getenv("INGOT_FUZZ_SECONDS");
-  const double seconds = asked == nullptr ? 0 : std::atof(asked);
+// So many inputs, and more until so many seconds have gone: the fast suite asks for a number, the
+// slow one for a minute.
+inline void run_changed(const std::vector<std::string>& seeds, int inputs, double seconds,
+                        void (*target)(std::span<const std::byte>)) {
   const auto start = std::chrono::steady_clock::now();
   const auto goes_on = [&](int done) {
     const std::chrono::duration<double> gone = std::chrono::steady_clock::now() - start;
