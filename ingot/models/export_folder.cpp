@@ -25,10 +25,6 @@ GgmlType plain(DType dtype) {
   }
 }
 
-const char* published_dtype(DType dtype) {
-  return dtype == DType::f16 ? "float16" : dtype == DType::bf16 ? "bfloat16" : "float32";
-}
-
 // A published tensor that is one of ours as it lies can be passed on in pieces of rows.
 bool is_ours(const NamePair& pair, const Shape& theirs, const TensorDict& shapes) {
   return pair.ours.size() == 1 && pair.stored == Stored::as_ours &&
@@ -133,9 +129,8 @@ ExportResult write_folder(const StoredModel& model, const std::filesystem::path&
     write_file(folder / name, text);
   }
   nlohmann::json config = nlohmann::json::parse(model.published);
-  architecture.write(model.config, config);
-  config.erase("dtype");
-  config["torch_dtype"] = published_dtype(dtype);
+  architecture.write(plainest(model.config), config);
+  config[config.contains("dtype") ? "dtype" : "torch_dtype"] = published_dtype(dtype);
   config.merge_patch(nlohmann::json::parse(more));
   if (!model.texts.contains("tokenizer.json")) {
     result.lacks.emplace_back("no tokenizer.json: " + model.kind + " " + model.origin +

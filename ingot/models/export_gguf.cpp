@@ -46,7 +46,8 @@ void put_type(GgmlType type, GgufMetadata& out) {
 
 // Fields that say how to train or are said by the vocabulary, not what is computed.
 bool is_beside_the_point(const std::string& path) {
-  return path == "architecture" || path == "dropout" || path == "padding_id";
+  return path == "architecture" || path == "dropout" || path == "padding_id" ||
+         path.starts_with("moe.balance") || path == "moe.z_loss" || path == "moe.bias_rate";
 }
 
 bool nearly_equal(const std::string& a, const std::string& b) {
@@ -124,7 +125,9 @@ void merge(const GgufMetadata& more, GgufMetadata& out) {
 std::string gguf_misfit(const DecoderConfig& config, const std::string& model_type) {
   const GgufArchitecture& row = gguf_architecture_of(model_type);
   DecoderConfig asked = config;
-  if (asked.rope.scaling == "llama3") {  // said whole by a tensor of divisors
+  // Said whole by tensors of divisors.
+  if (asked.rope.scaling == "llama3" ||
+      (asked.rope.scaling == "longrope" && model_type == "phi3")) {
     const nn::RotaryConfig plain;
     asked.rope = plain;
     asked.rope.base = config.rope.base;
@@ -145,7 +148,7 @@ std::string gguf_misfit(const DecoderConfig& config, const std::string& model_ty
       row.read({header, file, std::string(row.name) + ".",
                 [&](const GgufTensor& tensor) { return constants.at(tensor.name); }});
   std::string out;
-  for (const Difference& one : diff_configs(asked, back)) {
+  for (const Difference& one : diff_configs(plainest(asked), plainest(back))) {
     if (!is_beside_the_point(one.path) && !nearly_equal(one.a, one.b)) {
       out += concat(out.empty() ? "" : "; ", one.path, " is ", one.a, ", would be ", one.b);
     }

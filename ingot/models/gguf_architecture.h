@@ -19,8 +19,8 @@ struct GgufPair {
   // Rows of each of so many heads: the file has them as pairs of the rotation (0, C/2, 1, C/2 + 1,
   // …) and we as its halves (0, 1, …, C/2, C/2 + 1, …). 0: the same order.
   int64_t interleaved_heads = 0;
-  float added = 0;            // theirs = ours + added
-  bool stacked = false;       // along a dimension of its own in front: experts
+  float added = 0;                 // theirs = ours + added
+  bool stacked = false;            // along a dimension of its own in front: experts
   std::vector<float> values = {};  // of a constant
 };
 
@@ -59,11 +59,14 @@ struct GgufArchitecture {
   DecoderConfig (*read)(const GgufKeys& keys);
   void (*write)(const DecoderConfig& config, GgufMetadata& out);
   std::vector<GgufPair> (*pairs)(const DecoderConfig& config);
+  // Where several families go by one name: whether a file is of this one. Without: it is.
+  bool (*takes)(const GgufMetadata& metadata) = nullptr;
 };
 
 std::span<const GgufArchitecture> gguf_architectures();  // gguf_table.cpp
-// The first of that name. Throws Error(config) naming those there are.
-const GgufArchitecture& gguf_architecture_named(std::string_view name, const std::string& file);
+// The first whose name a file gives and that takes it. Throws Error(config) naming those there are.
+const GgufArchitecture& gguf_architecture_for(const GgufMetadata& metadata,
+                                              const std::string& file);
 // The one for our model_type; throws Error(config) where llama.cpp has none that Ingot knows.
 const GgufArchitecture& gguf_architecture_of(std::string_view model_type);
 

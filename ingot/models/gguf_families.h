@@ -4,8 +4,20 @@
 
 namespace ingot {
 
-// The rows of the table in gguf_table.cpp, each in a file of its own.
+// The rows of the table in gguf_table.cpp.
 GgufArchitecture gguf_gpt2();
-GgufArchitecture gguf_llama();
+GgufArchitecture gguf_llama();  // gguf_llama.cpp
+GgufArchitecture gguf_mistral();
+GgufArchitecture gguf_mixtral();
+GgufArchitecture gguf_smollm3();
+GgufArchitecture gguf_qwen2();  // gguf_qwen.cpp
+GgufArchitecture gguf_qwen3();
+GgufArchitecture gguf_qwen3_moe();
+GgufArchitecture gguf_olmo2();
+GgufArchitecture gguf_gemma();  // gguf_gemma.cpp
+GgufArchitecture gguf_gemma2();
+GgufArchitecture gguf_gemma3();
+GgufArchitecture gguf_phi3();
+GgufArchitecture gguf_gpt_neox();
 
 }  // namespace ingot

@@ -1,28 +1,82 @@
+#include "ingot/models/architecture.h"
 #include "ingot/models/gguf_families.h"
 #include "ingot/models/gguf_usual.h"
 
-// llama: rotary pairs lie side by side in the rows of queries and keys, as in Meta's first files.
+// llama, and what goes by its name or its layout: rotary pairs lie side by side in the rows of
+// queries and keys, as in Meta's first files.
 namespace ingot {
 namespace {
 
-DecoderConfig read(const GgufKeys& keys) {
-  DecoderConfig c;
-  c.architecture = "llama";
-  read_usual(keys, c);
-  c.attention_bias = keys.has_tensor("blk.0.attn_q.bias");
-  c.output_bias = keys.has_tensor("blk.0.attn_output.bias");
-  c.mlp_bias = keys.has_tensor("blk.0.ffn_up.bias");
+DecoderConfig read_as(const GgufKeys& keys, const char* family) {
+  DecoderConfig c = start_of(family);
+  read_usual_keys(keys, c);
+  return c;
+}
+
+DecoderConfig read_llama(const GgufKeys& keys) { return complete(read_as(keys, "llama")); }
+
+DecoderConfig read_mistral(const GgufKeys& keys) {
+  DecoderConfig c = read_as(keys, "mistral");
+  c.window = 0;  // llama.cpp looks as far back as there is text
   return complete(c);
 }
 
-void write(const DecoderConfig& c, GgufMetadata& out) { write_usual(c, "llama.", out); }
+DecoderConfig read_smollm3(const GgufKeys& keys) { return complete(read_as(keys, "smollm3")); }
+
+void write_llama(const DecoderConfig& c, GgufMetadata& out) { write_usual_keys(c, "llama.", out); }
+
+void write_smollm3(const DecoderConfig& c, GgufMetadata& out) {
+  write_usual_keys(c, "smollm3.", out);
+}
 
 std::vector<GgufPair> pairs(const DecoderConfig& c) {
   return usual_pairs(c, {.interleaved = true});
 }
 
+bool has_no_experts(const GgufMetadata& metadata) {
+  return !metadata.contains("llama.expert_count");
+}
+
+DecoderConfig read_mixtral(const GgufKeys& keys) {
+  DecoderConfig c = read_as(keys, "mixtral");
+  c.mlp_bias = false;
+  c.window = 0;
+  c.moe.experts = keys.size("expert_count");
+  c.moe.top_k = keys.size("expert_used_count");
+  c.moe.renormalise = true;
+  return complete(c);
+}
+
+void write_mixtral(const DecoderConfig& c, GgufMetadata& out) {
+  write_usual_keys(c, "llama.", out);
+  out.set_u32("llama.expert_count", c.moe.experts);
+  out.set_u32("llama.expert_used_count", c.moe.top_k);
+}
+
+std::vector<GgufPair> mixtral_pairs(const DecoderConfig& c) {
+  std::vector<GgufPair> out = usual_pairs(c, {.interleaved = true, .mlp = false});
+  add_experts(c, out);
+  return out;
+}
+
+bool has_experts(const GgufMetadata& metadata) { return !has_no_experts(metadata); }
+
 }  // namespace
 
-GgufArchitecture gguf_llama() { return {"llama", "llama", read, write, pairs}; }
+GgufArchitecture gguf_llama() {
+  return {"llama", "llama", read_llama, write_llama, pairs, has_no_experts};
+}
+
+GgufArchitecture gguf_mistral() {
+  return {"llama", "mistral", read_mistral, write_llama, pairs, has_no_experts};
+}
+
+GgufArchitecture gguf_mixtral() {
+  return {"llama", "mixtral", read_mixtral, write_mixtral, mixtral_pairs, has_experts};
+}
+
+GgufArchitecture gguf_smollm3() {
+  return {"smollm3", "smollm3", read_smollm3, write_smollm3, pairs};
+}
 
 }  // namespace ingot

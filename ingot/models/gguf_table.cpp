@@ -22,17 +22,23 @@ double shortest(double value) {
 }  // namespace
 
 std::span<const GgufArchitecture> gguf_architectures() {
-  static const GgufArchitecture table[] = {gguf_gpt2(), gguf_llama()};
+  static const GgufArchitecture table[] = {
+      gguf_gpt2(),   gguf_llama(),  gguf_mistral(), gguf_mixtral(),   gguf_smollm3(),
+      gguf_qwen2(),  gguf_qwen3(),  gguf_olmo2(),   gguf_qwen3_moe(), gguf_gemma(),
+      gguf_gemma2(), gguf_gemma3(), gguf_phi3(),    gguf_gpt_neox()};
   return table;
 }
 
-const GgufArchitecture& gguf_architecture_named(std::string_view name, const std::string& file) {
+const GgufArchitecture& gguf_architecture_for(const GgufMetadata& metadata,
+                                              const std::string& file) {
+  const std::string name = metadata.text("general.architecture", file);
   std::string all;
   for (const GgufArchitecture& entry : gguf_architectures()) {
-    if (entry.name == name) {
+    if (entry.name == name && (entry.takes == nullptr || entry.takes(metadata))) {
       return entry;
     }
-    all += (all.empty() ? "" : ", ") + std::string(entry.name);
+    const bool named = all.find(entry.name) != std::string::npos;
+    all += named ? "" : (all.empty() ? "" : ", ") + std::string(entry.name);
   }
   throw Error(ErrorKind::config,
               concat(file, ": general.architecture '", name, "' is not known; known are ", all));

@@ -43,8 +43,7 @@ nn::RotaryConfig llama3_of(const GgufKeys& keys, nn::RotaryConfig rope, int64_t 
 
 }  // namespace
 
-nn::RotaryConfig read_rotary(const GgufKeys& keys, int64_t head_dim) {
-  nn::RotaryConfig rope;
+nn::RotaryConfig read_rotary(const GgufKeys& keys, int64_t head_dim, nn::RotaryConfig rope) {
   rope.base = keys.number_or("rope.freq_base", 10000);
   const int64_t rotated = keys.size_or("rope.dimension_count", head_dim);
   rope.fraction =
@@ -84,7 +83,7 @@ void add_rotary_constants(const DecoderConfig& c, std::vector<GgufPair>& pairs) 
   }
 }
 
-void read_usual(const GgufKeys& keys, DecoderConfig& c) {
+void read_usual_keys(const GgufKeys& keys, DecoderConfig& c) {
   c.vocab = keys.rows("token_embd.weight");
   const int64_t stated = keys.size_or("vocab_size", c.vocab);
   check(stated == c.vocab, ErrorKind::format, keys.file, ": ", keys.prefix,
@@ -106,11 +105,14 @@ void read_usual(const GgufKeys& keys, DecoderConfig& c) {
         "attention.value_length differs from key_length: ", values, " and ", c.head_dim,
         ", which Ingot does not compute");
   c.norm_eps = keys.number_or("attention.layer_norm_rms_epsilon", 1e-6);
-  c.rope = read_rotary(keys, c.head_dim > 0 ? c.head_dim : c.width / c.heads);
+  c.rope = read_rotary(keys, c.head_dim > 0 ? c.head_dim : c.width / c.heads, c.rope);
   c.tied = !keys.has_tensor("output.weight");
+  c.attention_bias = keys.has_tensor("blk.0.attn_q.bias");
+  c.output_bias = keys.has_tensor("blk.0.attn_output.bias");
+  c.mlp_bias = keys.has_tensor("blk.0.ffn_up.bias");
 }
 
-void write_usual(const DecoderConfig& c, const std::string& prefix, GgufMetadata& out) {
+void write_usual_keys(const DecoderConfig& c, const std::string& prefix, GgufMetadata& out) {
   out.set_u32(prefix + "vocab_size", c.vocab);
   out.set_u32(prefix + "context_length", c.context);
   out.set_u32(prefix + "embedding_length", c.width);
@@ -142,15 +144,29 @@ std::vector<GgufPair> usual_pairs(const DecoderConfig& c, const UsualNames& opti
         }
       }
     };
-    norm("attn_norm", "attention_norm");
+    const bool before = c.norm_position == "pre" || c.norm_position == "sandwich";
+    const bool after = c.norm_position == "output" || c.norm_position == "sandwich";
+    if (before) {
+      norm("attn_norm", "attention_norm");
+      norm("ffn_norm", "mlp_norm");
+    }
+    if (after) {
+      norm("post_attention_norm", "attention_output_norm");
+      norm("post_ffw_norm", "mlp_output_norm");
+    }
     map("attn_q", "attention.wq", *c.attention_bias, c.heads);
     map("attn_k", "attention.wk", *c.attention_bias, c.kv_heads);
     map("attn_v", "attention.wv", *c.attention_bias);
     map("attn_output", "attention.wo", *c.output_bias);
-    norm("ffn_norm", "mlp_norm");
-    map("ffn_gate", "mlp.gate", *c.mlp_bias);
-    map("ffn_up", "mlp.up", *c.mlp_bias);
-    map("ffn_down", "mlp.down", *c.mlp_bias);
+    if (c.qk_norm) {
+      norm("attn_q_norm", "attention.q_norm");
+      norm("attn_k_norm", "attention.k_norm");
+    }
+    if (options.mlp) {
+      map("ffn_gate", "mlp.gate", *c.mlp_bias);
+      map("ffn_up", "mlp.up", *c.mlp_bias);
+      map("ffn_down", "mlp.down", *c.mlp_bias);
+    }
   }
   pairs.push_back({"output_norm.weight", {"norm.weight"}});
   pairs.back().added = options.norm_added;
@@ -159,6 +175,22 @@ std::vector<GgufPair> usual_pairs(const DecoderConfig& c, const UsualNames& opti
   }
   add_rotary_constants(c, pairs);
   return pairs;
+}
+
+void add_experts(const DecoderConfig& c, std::vector<GgufPair>& pairs) {
+  for (int64_t layer = 0; layer < c.layers; ++layer) {
+    const std::string theirs = concat("blk.", layer, ".");
+    const std::string ours = concat("layers.", layer, ".moe.");
+    pairs.push_back({theirs + "ffn_gate_inp.weight", {ours + "router.weight"}});
+    for (const char* part : {"gate", "up", "down"}) {
+      GgufPair pair{concat(theirs, "ffn_", part, "_exps.weight"), {}};
+      pair.stacked = true;
+      for (int64_t expert = 0; expert < c.moe.experts; ++expert) {
+        pair.ours.push_back(concat(ours, "experts.", expert, ".", part, ".weight"));
+      }
+      pairs.push_back(std::move(pair));
+    }
+  }
 }
 
 }  // namespace ingot

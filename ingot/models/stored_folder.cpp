@@ -1,10 +1,7 @@
 #include <cstring>
-#include <nlohmann/json.hpp>
 
 #include "ingot/base/files.h"
-#include "ingot/base/json.h"
 #include "ingot/io/release.h"
-#include "ingot/io/safetensors_shards.h"
 #include "ingot/models/architecture.h"
 #include "ingot/models/stored_model.h"
 #include "ingot/tensor/copy.h"
@@ -29,12 +26,10 @@ void read_rows(const Tensor& ours, int64_t begin, int64_t end, std::span<float> 
   std::memcpy(out.data(), values.view().data, out.size_bytes());
 }
 
-void release_files(const SafetensorsSet& set) {
-  for (const SafetensorsFile& file : set.files()) {
-    if (!file.entries().empty()) {
-      const std::byte* begin = file.header_bytes().data();
-      const auto last = file.bytes(file.entries().back());
-      release_pages({begin, last.data() + last.size()});
+void release_maps(const TensorDict& published) {
+  for (const auto& [name, tensor] : published) {
+    if (!tensor.storage()->writable()) {
+      release_pages({tensor.storage()->data(), static_cast<size_t>(tensor.storage()->bytes())});
     }
   }
 }
@@ -42,19 +37,15 @@ void release_files(const SafetensorsSet& set) {
 }  // namespace
 
 StoredModel open_folder(const std::filesystem::path& folder) {
-  const std::filesystem::path file = folder / "config.json";
-  const nlohmann::json config = parse_json_file(file);
+  const auto published = std::make_shared<const PublishedFolder>(read_published(folder));
   StoredModel out;
   out.origin = folder.string();
   out.kind = "folder";
-  out.model_type = json_field<std::string>(config, "model_type", file.string());
-  const Architecture& architecture = architecture_named(out.model_type);
-  out.config = architecture.read(config, file.string());
-  out.published = config.dump(2);
+  out.model_type = published->architecture->model_type;
+  out.config = published->config;
+  out.published = published->json;
   out.shapes = Decoder(out.config, DType::f32, meta_device).parameters();
-  const auto set = std::make_shared<const SafetensorsSet>(folder);
-  const auto ours = std::make_shared<const TensorDict>(from_published(
-      architecture.names(out.config), set->tensors().renamed(architecture.spelled), out.shapes));
+  const auto ours = std::make_shared<const TensorDict>(published->weights(out.config));
   out.dtype = ours->at("embedding.weight").dtype();
   for (const char* name : carried) {
     if (file_exists(folder / name)) {
@@ -64,7 +55,7 @@ StoredModel open_folder(const std::filesystem::path& folder) {
   out.read = [ours](const std::string& name, int64_t begin, int64_t end, std::span<float> values) {
     read_rows(ours->at(name), begin, end, values);
   };
-  out.release = [set] { release_files(*set); };
+  out.release = [published] { release_maps(published->tensors); };
   return out;
 }
 

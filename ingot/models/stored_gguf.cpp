@@ -52,10 +52,10 @@ std::optional<nlohmann::json> kept_config(const GgufFile& file,
 }
 
 // Of several rows of the table with one name, the one whose published configuration the file keeps.
-const GgufArchitecture& row_for(const GgufFile& file, const std::string& name) {
-  const GgufArchitecture& first = gguf_architecture_named(name, file.name());
+const GgufArchitecture& row_for(const GgufFile& file) {
+  const GgufArchitecture& first = gguf_architecture_for(file.metadata(), file.name());
   for (const GgufArchitecture& entry : gguf_architectures()) {
-    if (entry.name == name && kept_config(file, entry)) {
+    if (entry.name == first.name && kept_config(file, entry)) {
       return entry;
     }
   }
@@ -72,7 +72,7 @@ void take_config(const GgufFile& file, const GgufArchitecture& row, StoredModel&
   out.config = row.read({file.header(), out.origin, std::string(row.name) + ".",
                          [&](const GgufTensor& tensor) { return file.bytes(tensor); }});
   nlohmann::json json = nlohmann::json::object();
-  published.write(out.config, json);
+  published.write(plainest(out.config), json);
   out.published = json.dump(2);
 }
 
@@ -80,8 +80,7 @@ void take_config(const GgufFile& file, const GgufArchitecture& row, StoredModel&
 
 StoredModel open_gguf(const std::filesystem::path& path) {
   const auto file = std::make_shared<const GgufFile>(path);
-  const GgufArchitecture& row =
-      row_for(*file, file->metadata().text("general.architecture", file->name()));
+  const GgufArchitecture& row = row_for(*file);
   StoredModel out;
   out.origin = path.string();
   out.kind = "GGUF file";

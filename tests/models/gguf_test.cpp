@@ -18,6 +18,7 @@
 #include "ingot/tensor/factories.h"
 #include "tests/support/message.h"
 #include "tests/support/op_case.h"
+#include "tests/support/oracle.h"
 #include "tests/support/paths.h"
 
 namespace ingot::testing {
@@ -141,6 +142,54 @@ TEST(GgufModels, FromAFolderAndBackAreBitwiseTheSame) {
   }
 }
 
+// Every family of the oracles: through GGUF and back, with the configuration that was kept and with
+// the file's own keys alone.
+TEST(GgufModels, CarryEveryFamily) {
+  std::string carried;
+  std::string refused;
+  for (const std::string& name : list_folder(oracle_folder() / "models")) {
+    const auto folder = oracle_folder() / "models" / name;
+    if (!file_exists(folder / "config.json") || name.starts_with("bert")) {
+      continue;
+    }
+    SCOPED_TRACE(name);
+    const TemporaryFolder work;
+    const StoredModel there = open_model(folder);
+    try {
+      write_gguf(there, work / "x.gguf", GgmlType::f32);
+    } catch (const Error& error) {
+      refused += "\n  " + name + error.what();
+      EXPECT_EQ(error.kind(), ErrorKind::config) << error.what();
+      continue;
+    }
+    carried += " " + name;
+    const Tensor ids = tensor_of(std::vector<int64_t>{1, 5, 9, 0, 7, 7, 12, 3}, {2, 4});
+    const Tensor expected = load_stored(there, DType::f32).model->logits(ids);
+    const StoredModel kept = open_model(work / "x.gguf");
+    EXPECT_EQ(kept.model_type, there.model_type);
+    const Tensor got = load_stored(kept, DType::f32).model->logits(ids);
+    // Gemma's gains are written as 1 + w, which rounds.
+    const bool rounded = name.starts_with("gemma");
+    EXPECT_TRUE(rounded ? normwise_error(got, expected) < 1e-6 : same_bits(got, expected));
+    GgufMetadata none;
+    none.set("ingot.config", "{}");
+    rewrite_gguf(GgufFile(work / "x.gguf"), work / "y.gguf", std::nullopt, none);
+    if (there.config.rope.scaling != "llama3") {  // see llama3_of: published factors alone
+      const StoredModel bare = open_model(work / "y.gguf");
+      EXPECT_LT(normwise_error(load_stored(bare, DType::f32).model->logits(ids), expected), 1e-5);
+    }
+    write_folder(kept, work / "back", there.dtype);
+    EXPECT_LT(
+        normwise_error(load_pretrained(work / "back", DType::f32).model->logits(ids), expected),
+        1e-6);
+  }
+  std::cout << "carried:" << carried << "\nrefused:" << refused << '\n';
+  for (const char* name : {"llama-gqa", "gpt2-base", "qwen2-base", "qwen3-base", "gemma-mqa",
+                           "phi3-longrope", "gpt_neox-base", "olmo2-base"}) {
+    EXPECT_THAT(carried, HasSubstr(name));
+  }
+}
+
 // Files that llama.cpp's own converter laid out: the same metadata, the same tensors.
 TEST(GgufModels, AreLaidOutAsTheOracles) {
   if (!data_folder()) {
@@ -160,11 +209,14 @@ TEST(GgufModels, AreLaidOutAsTheOracles) {
     const GgufFile ours(work / "x.gguf");
     const GgufFile theirs(path);
     for (const auto& [key, value] : theirs.metadata()) {
-      const bool scores = key == "tokenizer.ggml.scores";  // any that merge in the same order
-      if (key != "general.name" && !scores) {
+      // Any scores that merge in the same order will do; and one file names Qwen 2's way of
+      // dividing text where its tokenizer.json divides as GPT-2 does.
+      const bool free = key == "general.name" || key == "tokenizer.ggml.scores" ||
+                        (key == "tokenizer.ggml.pre" && folder.filename() == "qwen2");
+      if (!free) {
         ASSERT_TRUE(ours.metadata().contains(key)) << key;
-        EXPECT_EQ(shown(*ours.metadata().find(key)), shown(value)) << key;
-        EXPECT_EQ(*ours.metadata().find(key), value) << key;
+        EXPECT_TRUE(*ours.metadata().find(key) == value)
+            << key << " is " << shown(*ours.metadata().find(key)) << " for " << shown(value);
       }
     }
     ASSERT_EQ(ours.tensors().size(), theirs.tensors().size());
@@ -478,8 +530,9 @@ TEST(StoredModels, SayWhatTheyCannotRead) {
   header.metadata.set("general.architecture", "mamba");
   GgufWriter writer(work / "x.gguf", header);
   writer.commit();
-  EXPECT_THAT(message_of(ErrorKind::config, [&] { open_model(work / "x.gguf"); }),
-              HasSubstr("general.architecture 'mamba' is not known; known are gpt2, llama"));
+  EXPECT_THAT(
+      message_of(ErrorKind::config, [&] { open_model(work / "x.gguf"); }),
+      HasSubstr("general.architecture 'mamba' is not known; known are gpt2, llama, smollm3"));
 }
 
 }  // namespace

@@ -1,0 +1,58 @@
+#include "ingot/models/architecture.h"
+#include "ingot/models/gguf_families.h"
+#include "ingot/models/gguf_usual.h"
+
+// qwen2, qwen3, qwen3moe and olmo2: queries and keys lie as in the published files.
+namespace ingot {
+namespace {
+
+DecoderConfig read_as(const GgufKeys& keys, const char* family) {
+  DecoderConfig c = start_of(family);
+  read_usual_keys(keys, c);
+  return c;
+}
+
+DecoderConfig read_qwen2(const GgufKeys& keys) { return complete(read_as(keys, "qwen2")); }
+DecoderConfig read_qwen3(const GgufKeys& keys) { return complete(read_as(keys, "qwen3")); }
+DecoderConfig read_olmo2(const GgufKeys& keys) { return complete(read_as(keys, "olmo2")); }
+
+void write_qwen2(const DecoderConfig& c, GgufMetadata& out) { write_usual_keys(c, "qwen2.", out); }
+void write_qwen3(const DecoderConfig& c, GgufMetadata& out) { write_usual_keys(c, "qwen3.", out); }
+void write_olmo2(const DecoderConfig& c, GgufMetadata& out) { write_usual_keys(c, "olmo2.", out); }
+
+std::vector<GgufPair> pairs(const DecoderConfig& c) { return usual_pairs(c, {}); }
+
+DecoderConfig read_qwen3_moe(const GgufKeys& keys) {
+  DecoderConfig c = read_as(keys, "qwen3_moe");
+  c.qk_norm = true;
+  c.mlp_bias = false;
+  c.moe.experts = keys.size("expert_count");
+  c.moe.top_k = keys.size("expert_used_count");
+  c.moe.hidden = keys.size("expert_feed_forward_length");
+  c.moe.renormalise = true;
+  return complete(c);
+}
+
+void write_qwen3_moe(const DecoderConfig& c, GgufMetadata& out) {
+  write_usual_keys(c, "qwen3moe.", out);
+  out.set_u32("qwen3moe.expert_count", c.moe.experts);
+  out.set_u32("qwen3moe.expert_used_count", c.moe.top_k);
+  out.set_u32("qwen3moe.expert_feed_forward_length", c.moe.hidden);
+}
+
+std::vector<GgufPair> qwen3_moe_pairs(const DecoderConfig& c) {
+  std::vector<GgufPair> out = usual_pairs(c, {.mlp = false});
+  add_experts(c, out);
+  return out;
+}
+
+}  // namespace
+
+GgufArchitecture gguf_qwen2() { return {"qwen2", "qwen2", read_qwen2, write_qwen2, pairs}; }
+GgufArchitecture gguf_qwen3() { return {"qwen3", "qwen3", read_qwen3, write_qwen3, pairs}; }
+GgufArchitecture gguf_olmo2() { return {"olmo2", "olmo2", read_olmo2, write_olmo2, pairs}; }
+GgufArchitecture gguf_qwen3_moe() {
+  return {"qwen3moe", "qwen3_moe", read_qwen3_moe, write_qwen3_moe, qwen3_moe_pairs};
+}
+
+}  // namespace ingot
