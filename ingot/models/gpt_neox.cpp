@@ -72,7 +72,8 @@ NameMap names(const DecoderConfig& c) {
                             {"mlp.dense_4h_to_h", {"mlp.down"}, true}};
   NameMap map;
   map.pairs.push_back({"gpt_neox.embed_in.weight", {"embedding.weight"}});
-  add_layers(c, "gpt_neox.layers.", parts, map);
+  add_layers(
+      c, "gpt_neox.layers.", [&parts](int64_t) { return parts; }, map);
   map.pairs.push_back({"gpt_neox.final_layer_norm.weight", {"norm.weight"}});
   map.pairs.push_back({"gpt_neox.final_layer_norm.bias", {"norm.bias"}});
   map.ignored = {"gpt_neox.layers.*.attention.bias", "gpt_neox.layers.*.attention.masked_bias",

@@ -45,8 +45,8 @@ struct LayerPart {
   std::string theirs;
   std::vector<std::string> ours;
   bool bias = false;        // besides the weight
-  bool whole = false;       // the names are those of a tensor: no .weight follows
   int64_t alternating = 1;  // see NamePair
+  bool whole = false;       // the names are those of a tensor: no .weight follows
 };
 using LayerParts = std::vector<LayerPart>;
 using PartsOfLayer = std::function<LayerParts(int64_t layer)>;

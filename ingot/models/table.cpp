@@ -21,6 +21,7 @@
 #include "ingot/models/qwen2.h"
 #include "ingot/models/qwen3.h"
 #include "ingot/models/qwen3_moe.h"
+#include "ingot/models/smollm3.h"
 
 namespace ingot {
 namespace {

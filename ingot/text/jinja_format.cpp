@@ -78,7 +78,11 @@ std::string float_digits(double magnitude, const Spec& spec) {
       spec.precision < 0 ? 6 : static_cast<int>(std::min<int64_t>(spec.precision, 400));
   char buffer[1024];
   std::snprintf(buffer, sizeof buffer, format.c_str(), precision, magnitude * (percent ? 100 : 1));
-  return std::string(buffer) + (percent ? "%" : "");
+  std::string out = buffer;
+  if (percent) {
+    out.push_back('%');
+  }
+  return out;
 }
 
 std::string padded(std::string_view sign, std::string_view body, const Spec& spec,
