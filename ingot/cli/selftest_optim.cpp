@@ -132,7 +132,10 @@ Problem tiny_model() {
   }
   Problem out;
   out.parameters = model->parameters();
-  out.objective = next_token_objective(*model, recipe.train);
+  const auto no_experts = std::make_shared<nn::ExpertLoads>();
+  out.objective = [model, no_experts,
+                   loss = next_token_objective(*model, recipe.train, *no_experts)](
+                      const Batch& batch) { return loss(batch); };
   out.with_drawn_labels = [model](const Batch& batch) { return with_drawn_labels(*model, batch); };
   out.batch = [](int64_t position) {
     std::vector<int64_t> ids;

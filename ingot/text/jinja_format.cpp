@@ -216,7 +216,7 @@ class PercentFormat {
   std::string written(const Value& value, Spec spec) {
     if (spec.type == 's' || spec.type == 'r' || spec.type == 'a') {
       spec.align = spec.align == '=' ? '>' : spec.align;
-      spec.fill = " ";
+      spec.fill.assign(1, ' ');
       return text_in(spec.type == 's' ? printed(value, budget_) : represented(value, budget_),
                      spec);
     }
@@ -260,7 +260,7 @@ Spec spec_of(std::string_view text) {
     ++at;
   }
   if (at < text.size() && text[at] == '0' && spec.align == '\0') {
-    spec.fill = "0";
+    spec.fill.assign(1, '0');
     spec.align = '=';
     ++at;
   }
