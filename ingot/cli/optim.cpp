@@ -76,6 +76,7 @@ void list(bool json) {
 void add_optim_command(CLI::App& program) {
   CLI::App* verb = program.add_subcommand("optim", "About optimizers.");
   verb->require_subcommand(1);
+  verb->footer("Example: ingot optim list");
   CLI::App* all = verb->add_subcommand(
       "list", "Every optimizer: paper, bytes of state per parameter, when to use it.");
   all->footer("Example: ingot optim list");

@@ -52,6 +52,7 @@ void add_selftest_command(CLI::App& program) {
   CLI::App* verb =
       program.add_subcommand("selftest", "Checks of the built program that take seconds.");
   verb->require_subcommand(1);
+  verb->footer("Example: ingot selftest optim");
   CLI::App* optim = verb->add_subcommand(
       "optim", "Every optimizer on four small problems, beside the loss it must reach.");
   optim->footer("Example: ingot selftest optim");

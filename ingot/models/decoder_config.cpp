@@ -131,11 +131,6 @@ MoeConfig plain_experts(const MoeConfig& config, int64_t layers) {
     m.groups_kept = 1;
     m.group_score = "best";
   }
-  // Of training, not of the model.
-  m.balance = 0;
-  m.balance_span = "layer";
-  m.z_loss = 0;
-  m.bias_rate = 0;
   return m;
 }
 

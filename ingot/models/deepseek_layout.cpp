@@ -24,6 +24,15 @@ LayerParts latent_parts(const DecoderConfig& c) {
   return parts;
 }
 
+// How many layers come before the first one with experts.
+int64_t dense_before_experts(const DecoderConfig& c) {
+  int64_t layer = 0;
+  while (layer < c.layers && !has_experts(c.moe, layer)) {
+    ++layer;
+  }
+  return layer;
+}
+
 nlohmann::json null_if_none(int64_t value) {
   return value > 0 ? nlohmann::json(value) : nlohmann::json(nullptr);
 }
@@ -69,7 +78,7 @@ void write_deepseek(const DecoderConfig& c, const char* model_type, const char* 
   out["n_shared_experts"] = null_if_none(c.moe.shared);
   out["num_experts_per_tok"] = c.moe.top_k;
   out["moe_intermediate_size"] = c.moe.hidden;
-  out["first_k_dense_replace"] = std::min(c.moe.dense_first, c.layers);
+  out["first_k_dense_replace"] = dense_before_experts(c);
   out["n_group"] = c.moe.groups;
   out["topk_group"] = c.moe.groups_kept;
   out["routed_scaling_factor"] = c.moe.scale;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -45,11 +46,15 @@ bool same(const std::optional<Value>& a, const std::optional<Value>& b) {
   return text_of(a) == text_of(b);
 }
 
-// The first field in which two models differ, or null. Dropout is of training, not of the model.
+// What does not tell two models apart: the family's name, and what is of training alone.
+constexpr std::array<std::string_view, 6> beside_the_model = {
+    "architecture", "dropout", "moe.balance", "moe.balance_span", "moe.z_loss", "moe.bias_rate"};
+
+// The first field in which two models differ, or null.
 const Field* first_difference(const Fields& a, const Fields& b) {
   for (const Field& field : a.all()) {
-    const bool beside = field.path == "architecture" || field.path == "dropout";
-    if (!beside && !same(field.get(), b.find(field.path)->get())) {
+    if (std::ranges::count(beside_the_model, field.path) == 0 &&
+        !same(field.get(), b.find(field.path)->get())) {
       return &field;
     }
   }

@@ -247,7 +247,7 @@ TEST_F(BadInput, ALearningRateThatIsTooHigh) {
 }
 
 TEST_F(BadInput, ModelsAndPromptsOfGenerate) {
-  expect_refused({"generate", "absent"}, 3, {"absent/config.json", "No such file"});
+  expect_refused({"generate", "absent"}, 3, {"absent", "No such file"});
   expect_refused({"generate", "tiny.toml"}, 3, {"tiny.toml"});
   train("run");
   const auto generate = [](const Words& more) { return joined({"generate", "run/model"}, more); };

@@ -37,7 +37,7 @@ TEST_F(ChatCommands, DataShowMarksWhatIsLearnt) {
   const Outcome shown = run({"data", "show", "chats.jsonl", "--model", "model"});
   EXPECT_EQ(shown.code, 0) << shown.err;
   EXPECT_EQ(shown.out, "<|im_start|>user\nU<|im_end|>\n<|im_start|>assistant\n«A<|im_end|>»\n");
-  EXPECT_THAT(shown.err, HasSubstr("chats.jsonl row 1: 11 of 62 bytes are learnt"));
+  EXPECT_THAT(shown.err, HasSubstr("chats.jsonl row 1: 11 of 63 bytes are learnt"));
   const auto json =
       nlohmann::json::parse(run({"data", "show", "chats.jsonl", "--model", "model", "--json"}).out);
   EXPECT_EQ(json[0]["learnt"][0]["message"], 1);
