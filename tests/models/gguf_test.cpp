@@ -158,7 +158,7 @@ TEST(GgufModels, CarryEveryFamily) {
     try {
       write_gguf(there, work / "x.gguf", GgmlType::f32);
     } catch (const Error& error) {
-      refused += "\n  " + name + error.what();
+      refused += "\n  " + name + ": " + error.what();
       EXPECT_EQ(error.kind(), ErrorKind::config) << error.what();
       continue;
     }
