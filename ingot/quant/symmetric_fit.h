@@ -11,7 +11,8 @@ namespace ingot::quant {
 
 // Scales for x ≈ d·level(q) with the least Σ(x − d·level)². A grid says which levels there are; it
 // has `low` and `high`, the outermost ones, nearest(v), the level closest to v, and `spacing`, how
-// far apart the scales are that a search tries, as a share of the scale.
+// far apart the scales are that a search tries, as a share of the scale. Differences are fused, so
+// that only what is exact counts as exact, and a search ends alike however it is compiled.
 
 template <int first, int last>
 struct EvenGrid {  // the whole numbers first … last
@@ -30,8 +31,8 @@ float squared_error(const float* x, float d) {
   float sum = 0;
 #pragma omp simd reduction(+ : sum)
   for (int i = 0; i < n; ++i) {
-    const float rest = x[i] - d * Grid::nearest(x[i] * inverse);
-    sum += rest * rest;
+    const float rest = std::fma(-d, Grid::nearest(x[i] * inverse), x[i]);
+    sum = std::fma(rest, rest, sum);
   }
   return sum;
 }
@@ -45,8 +46,8 @@ float refitted(const float* x, float d) {
 #pragma omp simd reduction(+ : products, squares)
   for (int i = 0; i < n; ++i) {
     const float level = Grid::nearest(x[i] * inverse);
-    products += x[i] * level;
-    squares += level * level;
+    products = std::fma(x[i], level, products);
+    squares = std::fma(level, level, squares);
   }
   return squares > 0 ? products / squares : 0.0F;
 }
@@ -148,8 +149,8 @@ float refitted(const float* x, const SharedScales<parts>& scales) {
     for (int i = 0; i < n; ++i) {
       const float value = x[part * n + i];
       const float level = s * Grid::nearest(value * inverse);
-      products += value * level;
-      squares += level * level;
+      products = std::fma(value, level, products);
+      squares = std::fma(level, level, squares);
     }
   }
   return squares > 0 ? products / squares : 0.0F;

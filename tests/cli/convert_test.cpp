@@ -158,6 +158,9 @@ TEST_F(Convert, ChecksTheHashesOfARun) {
 
 // A file larger than what may be resident.
 TEST_F(Convert, StaysWithinABoundOfMemory) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "memory is not bounded under AddressSanitizer, which keeps what was freed";
+#endif
   GgufHeader header;
   header.metadata.set("general.architecture", "anything");
   for (int i = 0; i < 12; ++i) {
