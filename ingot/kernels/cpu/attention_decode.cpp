@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "ingot/kernels/cpu/parallel.h"
-#include "ingot/kernels/cpu/parallel_chunks.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ingot/kernels/cpu/attention_decode.cpp"
@@ -246,8 +245,11 @@ void decode_all(const ConstView& q, const ConstView& k, const ConstView& v,
     const DecodeWork<T> work{
         q, k, v, rule, y, lse, workspace.as<Compute<T>>(), DecodePlan(q.shape, k.shape)};
     const DecodePlan& plan = work.plan;
-    parallel_chunks(plan.units(), 1,
-                    [&](int64_t unit, int64_t) { work.run_unit(unit, omp_get_thread_num()); });
+    parallel_parts(plan.units(), 1, [&](int64_t begin, int64_t end, int64_t worker) {
+      for (int64_t unit = begin; unit < end; ++unit) {
+        work.run_unit(unit, worker);
+      }
+    });
     parallel_for(plan.batch * plan.times * plan.heads,
                  std::max<int64_t>(1, 8192 / (plan.chunks() * padded(plan.width) + 1)),
                  [&](int64_t begin, int64_t end) {

@@ -5,7 +5,6 @@
 #include <cstring>
 
 #include "ingot/kernels/cpu/parallel.h"
-#include "ingot/kernels/cpu/parallel_chunks.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ingot/kernels/cpu/int8.cpp"
@@ -230,8 +229,12 @@ void FewRowsAll(const ConstView& x, const ConstView& codes, const ConstView& sca
   const Codes w{codes.as<int8_t>(), scales.as<float>(), codes.size(1)};
   visit_weight(x.dtype, [&]<class T>() {
     const FewRows<T> work{x.as<T>(), w, bias.as<T>(), y.as<T>(), x.size(0), codes.size(0)};
-    parallel_chunks(work.columns, rows_a_chunk(w.features, 1 << 16),
-                    [&](int64_t begin, int64_t end) { work.run(begin, end); });
+    const int64_t piece = rows_a_chunk(w.features, 1 << 16);
+    parallel_for(work.columns, piece, [&](int64_t begin, int64_t end) {
+      for (int64_t n = begin; n < end; n += piece) {
+        work.run(n, std::min(n + piece, end));
+      }
+    });
   });
 }
 

@@ -12,7 +12,7 @@
 
 // Which route a product takes:
 //   f64                                          blocked loops (matmul_f64.cpp)
-//   at most 16 rows against row-wise weights      dot products (matmul_rows.cpp)
+//   at most 8 rows against row-wise weights      dot products (matmul_rows.cpp)
 //   f32, bf16, and f16 where oneDNN has it       oneDNN, all layouts in place but for large f32
 //                                                matrices b with contiguous rows, which are packed
 //                                                first (matmul_onednn.cpp)

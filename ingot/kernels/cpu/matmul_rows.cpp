@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "ingot/kernels/cpu/parallel_chunks.h"
+#include "ingot/kernels/cpu/parallel.h"
 #include "ingot/kernels/cpu/product.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -94,16 +94,22 @@ void band(const Product& p, int64_t index, int64_t row, int64_t n, int64_t end) 
   }
 }
 
-// All rows: four at a time, the later ones with the weights in the cache. A sum does not depend on
-// how many rows there are: texts decoded together get the bits of each alone.
+// All rows: four at a time, the later ones with the piece of the weights in the cache. A sum does
+// not depend on how many rows there are: texts decoded together get the bits of each alone.
 template <class T, class Out>
 void bands(const Product& p, int64_t index, int64_t n, int64_t end) {
-  for (int64_t row = 0; row < p.rows; row += 4) {
-    switch (std::min<int64_t>(p.rows - row, 4)) {
-      case 1: band<1, T, Out>(p, index, row, n, end); break;
-      case 2: band<2, T, Out>(p, index, row, n, end); break;
-      case 3: band<3, T, Out>(p, index, row, n, end); break;
-      default: band<4, T, Out>(p, index, row, n, end);
+  constexpr int64_t weights_per_piece = 32 << 10;
+  const int64_t piece =
+      p.rows <= 4 ? end - n : std::max<int64_t>(side_by_side, weights_per_piece / p.inner);
+  for (; n < end; n += piece) {
+    const int64_t last = std::min(n + piece, end);
+    for (int64_t row = 0; row < p.rows; row += 4) {
+      switch (std::min<int64_t>(p.rows - row, 4)) {
+        case 1: band<1, T, Out>(p, index, row, n, last); break;
+        case 2: band<2, T, Out>(p, index, row, n, last); break;
+        case 3: band<3, T, Out>(p, index, row, n, last); break;
+        default: band<4, T, Out>(p, index, row, n, last);
+      }
     }
   }
 }
@@ -125,18 +131,18 @@ void some_columns(std::span<const Product> products, int64_t begin, int64_t end)
 
 template <class T, class Out>
 void all_columns(std::span<const Product> products) {
-  constexpr double weights_per_chunk = 32e3;
-  double weights = 0;
+  constexpr double flops_per_part = 100e3;
+  double flops = 0;
   int64_t count = 0;
   for (const Product& p : products) {
-    weights += static_cast<double>(p.batch * p.columns * p.inner);
+    flops += p.flops();
     count += p.batch * p.columns;
   }
-  const double per_column = weights / static_cast<double>(count);
-  const auto grain = static_cast<int64_t>(std::clamp(weights_per_chunk / per_column, 4.0, 1e9)) /
+  const double per_column = flops / static_cast<double>(count);
+  const auto grain = static_cast<int64_t>(std::clamp(flops_per_part / per_column, 4.0, 1e9)) /
                      side_by_side * side_by_side;
-  parallel_chunks(count, grain,
-                  [&](int64_t begin, int64_t end) { some_columns<T, Out>(products, begin, end); });
+  parallel_for(count, grain,
+               [&](int64_t begin, int64_t end) { some_columns<T, Out>(products, begin, end); });
 }
 
 void MatmulFewRows(std::span<const Product> products) {

@@ -50,7 +50,7 @@ void matmul_f64(const Product& p);
 // Few rows against weights whose rows are contiguous (b_steps.row == 1), f32, bf16 or f16: reads
 // each weight once, at the memory's speed. Several products of as many rows and the same types are
 // shared out among the threads as one.
-constexpr int64_t few_rows = 16;
+constexpr int64_t few_rows = 8;
 void matmul_few_rows(std::span<const Product> products);
 
 }  // namespace ingot::kernels
