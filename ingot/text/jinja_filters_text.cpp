@@ -10,6 +10,7 @@
 #include "ingot/text/jinja_operators.h"
 #include "ingot/text/jinja_print.h"
 #include "ingot/text/jinja_text.h"
+#include "ingot/text/utf8.h"
 
 namespace ingot::jinja {
 namespace {
@@ -94,10 +95,10 @@ Value truncate(const Invocation& in) {
     return in.self;
   }
   const std::string text = soft(in);
-  const int64_t kept = size - character_count(end);
+  const int64_t kept = size - utf8_length(end);
   check(kept >= 0 && leeway >= 0, ErrorKind::format, "truncate: length ", size, " and leeway ",
         leeway, " cannot hold the end '", end, "'; raise them");
-  if (character_count(text) - leeway <= size) {
+  if (utf8_length(text) - leeway <= size) {
     return text;
   }
   const std::string_view start = std::string_view(text).substr(0, byte_of(text, kept));

@@ -11,6 +11,7 @@
 #include "ingot/text/jinja_operators.h"
 #include "ingot/text/jinja_print.h"
 #include "ingot/text/jinja_text.h"
+#include "ingot/text/utf8.h"
 
 namespace ingot::jinja {
 namespace {
@@ -87,8 +88,7 @@ std::string float_digits(double magnitude, const Spec& spec) {
 
 std::string padded(std::string_view sign, std::string_view body, const Spec& spec,
                    char default_align) {
-  const int64_t missing =
-      std::max<int64_t>(spec.width - character_count(sign) - character_count(body), 0);
+  const int64_t missing = std::max<int64_t>(spec.width - utf8_length(sign) - utf8_length(body), 0);
   const char align = spec.align == '\0' ? default_align : spec.align;
   const int64_t behind = align == '<' ? missing : align == '^' ? missing - missing / 2 : 0;
   std::string out;
@@ -221,7 +221,7 @@ class PercentFormat {
                      spec);
     }
     if (spec.type == 'c') {
-      const bool one = value.text() != nullptr && character_count(*value.text()) == 1;
+      const bool one = value.text() != nullptr && utf8_length(*value.text()) == 1;
       check(one, ErrorKind::format, "format: %c needs a text of one character; use %s");
       return text_in(*value.text(), spec);
     }

@@ -8,6 +8,7 @@
 #include "ingot/text/jinja_operators.h"
 #include "ingot/text/jinja_print.h"
 #include "ingot/text/jinja_text.h"
+#include "ingot/text/utf8.h"
 
 namespace ingot::jinja {
 namespace {
@@ -59,7 +60,7 @@ struct Part {
 };
 Part part_of(const Invocation& in) {
   const std::string_view text = self_of(in);
-  const int64_t size = character_count(text);
+  const int64_t size = utf8_length(text);
   const auto within = [size](int64_t at) {
     return std::clamp<int64_t>(at < 0 ? at + size : at, 0, size);
   };
@@ -95,7 +96,7 @@ Value find(const Invocation& in) {
                                : part.text.find(wanted);
   check(!required || at != std::string_view::npos, ErrorKind::format,
         "index: substring not found; test with `in` first, or use find");
-  return at == std::string_view::npos ? -1 : part.first + character_count(part.text.substr(0, at));
+  return at == std::string_view::npos ? -1 : part.first + utf8_length(part.text.substr(0, at));
 }
 
 Value count(const Invocation& in) {
@@ -155,7 +156,7 @@ template <char align>
 Value filled(const Invocation& in) {
   const std::string_view text = self_of(in);
   const std::string fill(in.given.maybe_text(1).value_or(" "));
-  check(character_count(fill) == 1, ErrorKind::format,
+  check(utf8_length(fill) == 1, ErrorKind::format,
         "the fill character must be exactly one character long, not '", fill, "'; give one");
   return justified(text, in.given.integer(0), fill, align, in.budget);
 }

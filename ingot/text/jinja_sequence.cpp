@@ -4,6 +4,7 @@
 #include "ingot/text/jinja_budget.h"
 #include "ingot/text/jinja_operators.h"
 #include "ingot/text/jinja_text.h"
+#include "ingot/text/utf8.h"
 
 namespace ingot::jinja {
 
@@ -52,7 +53,7 @@ Positions positions(int64_t size, const Value& start, const Value& stop, const V
 
 std::optional<int64_t> length(const Value& value) {
   if (const std::string* text = value.text()) {
-    return character_count(*text);
+    return utf8_length(*text);
   }
   if (const Items* items = value.list()) {
     return static_cast<int64_t>(items->size());
@@ -164,7 +165,7 @@ Value sliced(const Value& value, const Value& start, const Value& stop, const Va
     return undefined(concat(type_name(value), " object cannot be sliced; slice a list or a text"));
   }
   budget.bytes(text->size());
-  const Positions at = positions(character_count(*text), start, stop, step);
+  const Positions at = positions(utf8_length(*text), start, stop, step);
   if (at.step == 1) {
     const size_t begin = byte_of(*text, at.first);
     const std::string_view rest = std::string_view(*text).substr(begin);

@@ -8,34 +8,10 @@
 
 #include "ingot/base/error.h"
 #include "ingot/text/jinja_budget.h"
+#include "ingot/text/utf8.h"
 
 namespace ingot::jinja {
 namespace {
-
-// The bytes of the character that `text` starts with; 0 where that is not valid UTF-8 (Unicode
-// standard, table 3-7).
-size_t size_of_character(std::string_view text) {
-  const auto byte = [text](size_t i) {
-    return i < text.size() ? static_cast<uint8_t>(text[i]) : 0u;
-  };
-  const auto tail = [&byte](size_t i) { return byte(i) >= 0x80 && byte(i) < 0xc0; };
-  const uint32_t first = byte(0);
-  const uint32_t second = byte(1);
-  if (first < 0x80) {
-    return text.empty() ? 0 : 1;
-  }
-  if (first >= 0xc2 && first < 0xe0) {
-    return tail(1) ? 2 : 0;
-  }
-  if (first >= 0xe0 && first < 0xf0) {
-    const bool overlong = first == 0xe0 && second < 0xa0;
-    const bool surrogate = first == 0xed && second >= 0xa0;
-    return tail(1) && tail(2) && !overlong && !surrogate ? 3 : 0;
-  }
-  const bool overlong = first == 0xf0 && second < 0x90;
-  const bool beyond = first > 0xf4 || (first == 0xf4 && second >= 0x90);
-  return first >= 0xf0 && tail(1) && tail(2) && tail(3) && !overlong && !beyond ? 4 : 0;
-}
 
 using CaseMap = std::unique_ptr<UCaseMap, decltype(&ucasemap_close)>;
 
@@ -68,7 +44,7 @@ bool is_cased(char32_t c) { return u_hasBinaryProperty(static_cast<UChar32>(c), 
 
 void append_titled(std::string& out, char32_t c) {
   std::string one;
-  append_character(one, c);
+  append_utf8(one, c);
   if (c < 128) {
     out += static_cast<char>(u_toupper(static_cast<UChar32>(c)));
     return;
@@ -133,47 +109,16 @@ bool is_cased_as(Class wanted, std::string_view text) {
 }  // namespace
 
 void check_utf8(std::string_view text, std::string_view what) {
-  for (size_t at = 0; at < text.size();) {
-    const size_t size = size_of_character(text.substr(at));
-    check(size > 0, ErrorKind::format, what, ": not valid UTF-8: byte ",
-          static_cast<int>(static_cast<uint8_t>(text[at])), " at offset ", at,
-          "; convert it to UTF-8");
-    at += size;
-  }
-}
-
-void append_character(std::string& out, char32_t character) {
-  const auto tail = [&](int shift) {
-    return static_cast<char>(0x80 | ((character >> shift) & 0x3f));
-  };
-  if (character < 0x80) {
-    out += static_cast<char>(character);
-  } else if (character < 0x800) {
-    out += {static_cast<char>(0xc0 | (character >> 6)), tail(0)};
-  } else if (character < 0x10000) {
-    out += {static_cast<char>(0xe0 | (character >> 12)), tail(6), tail(0)};
-  } else {
-    out += {static_cast<char>(0xf0 | (character >> 18)), tail(12), tail(6), tail(0)};
-  }
+  const size_t at = valid_utf8_prefix(text);
+  check(at == text.size(), ErrorKind::format, what, ": not valid UTF-8: byte ",
+        at < text.size() ? static_cast<int>(static_cast<uint8_t>(text[at])) : 0, " at offset ", at,
+        "; convert it to UTF-8");
 }
 
 char32_t next_character(std::string_view text, size_t& at) {
-  const size_t size = size_of_character(text.substr(at));
-  if (size <= 1) {
-    const char one = text[at++];
-    return size == 0 ? U'\ufffd' : static_cast<char32_t>(one);
-  }
-  char32_t character = static_cast<uint8_t>(text[at]) & (0xffu >> (size + 1));
-  for (size_t i = 1; i < size; ++i) {
-    character = (character << 6) | (static_cast<uint8_t>(text[at + i]) & 0x3f);
-  }
-  at += size;
-  return character;
-}
-
-int64_t character_count(std::string_view text) {
-  return std::count_if(text.begin(), text.end(),
-                       [](char c) { return (static_cast<uint8_t>(c) & 0xc0) != 0x80; });
+  const Utf8Char character = utf8_char(text.data() + at);
+  at += character.bytes;
+  return character.code;
 }
 
 size_t byte_of(std::string_view text, int64_t index) {
@@ -391,7 +336,7 @@ std::vector<std::string_view> lines_of(std::string_view text, bool keep_ends) {
 
 int64_t count_of(std::string_view text, std::string_view part) {
   if (part.empty()) {
-    return character_count(text) + 1;
+    return utf8_length(text) + 1;
   }
   int64_t count = 0;
   for (size_t at = text.find(part); at != std::string_view::npos;
@@ -433,7 +378,7 @@ std::string replaced(std::string_view text, std::string_view old, std::string_vi
 
 std::string justified(std::string_view text, int64_t width, std::string_view fill, char align,
                       Budget& budget) {
-  const int64_t size = character_count(text);
+  const int64_t size = utf8_length(text);
   if (width <= size) {
     return std::string(text);
   }

@@ -12,15 +12,14 @@ namespace ingot::jinja {
 class Budget;
 
 // Python's texts over UTF-8: positions count characters (code points). All texts here are valid
-// UTF-8; check_utf8 is the door. Case and character classes are those of ICU's Unicode version.
+// UTF-8 (text/utf8.h); check_utf8 is the door. Case and character classes are those of ICU's
+// Unicode version.
 
 // Throws Error(format) unless `text` is valid UTF-8: `<what>: not valid UTF-8: byte 0xff at …`.
 void check_utf8(std::string_view text, std::string_view what);
 
-void append_character(std::string& out, char32_t character);
 // The character that starts at byte `at`, which moves behind it.
 char32_t next_character(std::string_view text, size_t& at);
-int64_t character_count(std::string_view text);
 // The byte where character `index` starts; the size beyond the last.
 size_t byte_of(std::string_view text, int64_t index);
 std::vector<std::string> characters_of(std::string_view text);

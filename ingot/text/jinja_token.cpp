@@ -11,6 +11,7 @@
 
 #include "ingot/base/error.h"
 #include "ingot/text/jinja_text.h"
+#include "ingot/text/utf8.h"
 
 namespace ingot::jinja {
 namespace {
@@ -357,7 +358,7 @@ class Lexer {
       fail(line_, "'", digits, "' in an escape is not the number of a character; write ", size,
            " digits, and no surrogates");
     }
-    append_character(out, code);
+    append_utf8(out, code);
   }
 
   std::string_view source_;
