@@ -53,8 +53,17 @@ void each_block(const Int8Weight& w, DType dtype, F&& body) {
   }
 }
 
+// [M, size of the last dimension]; sizes of 0 stay what they are.
+Shape flattened(const Shape& shape) {
+  int64_t rows = 1;
+  for (int64_t i = 0; i + 1 < shape.rank(); ++i) {
+    rows *= shape[i];
+  }
+  return {rows, shape[shape.rank() - 1]};
+}
+
 Tensor rows_without_history(const Tensor& x) {
-  return reshaped(dense(detach(x)), {x.size(-1) == 0 ? 0 : x.elements() / x.size(-1), x.size(-1)});
+  return reshaped(dense(detach(x)), flattened(x.shape()));
 }
 
 Tensor forward(const Tensor& x, const Int8Weight& w, const Tensor& bias) {
@@ -90,8 +99,11 @@ Tensor forward(const Tensor& x, const Int8Weight& w, const Tensor& bias) {
 // dx = dy W: [M, Out] [Out, In].
 Tensor input_gradient(const Tensor& dy, const Int8Weight& w, const Shape& x_shape) {
   if (recording()) {
-    const Tensor rows = reshape(dy, {dy.elements() / dy.size(-1), dy.size(-1)});
+    const Tensor rows = reshape(dy, flattened(dy.shape()));
     return reshape(matmul(rows, dense_weight(w, dy.dtype())), x_shape);
+  }
+  if (dy.size(-1) == 0) {
+    return zeros(x_shape, dy.dtype(), dy.device());
   }
   Tensor dx = empty(x_shape, dy.dtype(), dy.device());
   if (dx.elements() == 0) {
@@ -144,7 +156,7 @@ Tensor int8_linear(const Tensor& x, const Int8Weight& weight, const Tensor& bias
                 wrt(x, [weight, shape = x.shape()](
                            const Tensor& dy) { return input_gradient(dy, weight, shape); }),
                 wrt(bias, [](const Tensor& dy) {
-                  const Tensor rows = reshape(dy, {dy.elements() / dy.size(-1), dy.size(-1)});
+                  const Tensor rows = reshape(dy, flattened(dy.shape()));
                   return sum(cast(rows, accumulator(dy.dtype())), 0);
                 }));
 }

@@ -2,9 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <limits>
 
+#include "ingot/autograd/backward.h"
+#include "ingot/autograd/record.h"
 #include "ingot/ops/elementwise.h"
 #include "ingot/ops/matmul.h"
 #include "ingot/ops/shape.h"
@@ -68,6 +71,19 @@ TEST(Int8Linear, PassesItsCase) {
                     },
                     "int8_linear: bias has not one element a row of weight"}};
     check_op(op);
+  }
+}
+
+TEST(Int8Linear, TakesSizesOfZero) {
+  for (const auto& [rows, in, out] : {std::array<int64_t, 3>{0, 5, 3}, {2, 0, 3}, {2, 5, 0}}) {
+    SCOPED_TRACE(concat(rows, " rows, ", in, " to ", out));
+    Tensor x = zeros({rows, in}, DType::f32);
+    require_grad(x);
+    const Tensor bias = full({out}, 2, DType::f32);
+    const Tensor y = int8_linear(x, int8_weight(zeros({out, in}, DType::f32)), bias);
+    EXPECT_TRUE(same_bits(y, full({rows, out}, 2, DType::f32)));
+    const TensorList dx = gradients({y}, {x}, {full(y.shape(), 1, DType::f32)});
+    EXPECT_TRUE(same_bits(dx[0], zeros({rows, in}, DType::f32)));
   }
 }
 
