@@ -21,10 +21,6 @@ struct Architecture {
   // Sets the keys this architecture has, and leaves the others.
   void (*write)(const DecoderConfig& config, nlohmann::json& out);
 
-  // "" if a complete config is of this architecture, otherwise what keeps it from being. Without:
-  // it is where read() gives back what write() was given.
-  std::string (*misfit)(const DecoderConfig& config);
-
   NameMap (*names)(const DecoderConfig& config);
 
   // The published names as names() spells them, from an older or shorter spelling.
@@ -42,7 +38,8 @@ const Architecture& architecture_named(std::string_view model_type);
 // The one the config names if it fits, otherwise the first that does.
 const Architecture& architecture_of(const DecoderConfig& config);
 
-// "" if a complete config is of that architecture, otherwise what keeps it from being.
+// "" if a complete config is of that architecture: if read() gives back what write() was given.
+// Otherwise what keeps it from being.
 std::string misfit_of(const Architecture& architecture, const DecoderConfig& config);
 // start() of the family of that name, or the defaults of DecoderConfig.
 DecoderConfig start_of(std::string_view architecture);

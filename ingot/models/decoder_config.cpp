@@ -158,7 +158,7 @@ DecoderConfig complete(DecoderConfig config) {
     c.head_dim = c.width / c.heads;
   }
   c.hidden = c.hidden > 0 ? c.hidden : usual_hidden(c);
-  complete_moe(c.moe, c.architecture, c.hidden);
+  complete_moe(c.moe, family.moe, c.hidden);
   complete_latent(c.latent, c.architecture.starts_with("deepseek"), c.head_dim);
   if (c.latent.kv_rank > 0) {
     check_latent(c);

@@ -12,6 +12,8 @@ DecoderConfig start() {
   DecoderConfig c;
   c.architecture = "deepseek_v2";
   c.rope.layout = "interleaved";
+  c.moe.experts = 8;
+  c.moe.renormalise = false;
   return c;
 }
 
@@ -64,7 +66,7 @@ void write(const DecoderConfig& c, nlohmann::json& out) {
 }  // namespace
 
 Architecture deepseek_v2_architecture() {
-  return {"deepseek_v2", read, write, nullptr, deepseek_names, llama_spelled, start};
+  return {"deepseek_v2", read, write, deepseek_names, llama_spelled, start};
 }
 
 }  // namespace ingot

@@ -8,9 +8,18 @@
 namespace ingot {
 namespace {
 
-DecoderConfig read(const nlohmann::json& json, const std::string& file) {
+DecoderConfig start() {
   DecoderConfig c;
   c.architecture = "deepseek_v3";
+  c.moe.experts = 8;
+  c.moe.score = "sigmoid";
+  c.moe.group_score = "best_two";
+  c.moe.correction = true;
+  return c;
+}
+
+DecoderConfig read(const nlohmann::json& json, const std::string& file) {
+  DecoderConfig c = start();
   read_usual(json, file,
              {.vocab = 129280,
               .width = 7168,
@@ -59,7 +68,7 @@ NameMap names(const DecoderConfig& c) {
 }  // namespace
 
 Architecture deepseek_v3_architecture() {
-  return {"deepseek_v3", read, write, nullptr, names, llama_spelled};
+  return {"deepseek_v3", read, write, names, llama_spelled, start};
 }
 
 }  // namespace ingot

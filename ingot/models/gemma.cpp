@@ -45,8 +45,6 @@ NameMap names(const DecoderConfig& c) { return llama_names(c, llama_parts(c)); }
 
 }  // namespace
 
-Architecture gemma_architecture() {
-  return {"gemma", read, write, nullptr, names, llama_spelled, start};
-}
+Architecture gemma_architecture() { return {"gemma", read, write, names, llama_spelled, start}; }
 
 }  // namespace ingot

@@ -97,8 +97,6 @@ LayerParts gemma2_parts(const DecoderConfig& c) {
   return joined(norms, joined(attention_parts(c), mlp_parts(c)));
 }
 
-Architecture gemma2_architecture() {
-  return {"gemma2", read, write, nullptr, names, llama_spelled, start};
-}
+Architecture gemma2_architecture() { return {"gemma2", read, write, names, llama_spelled, start}; }
 
 }  // namespace ingot

@@ -90,7 +90,7 @@ NameMap names(const DecoderConfig& c) { return llama_names(c, gemma2_parts(c)); 
 }  // namespace
 
 Architecture gemma3_architecture() {
-  return {"gemma3_text", read, write, nullptr, names, llama_spelled, start};
+  return {"gemma3_text", read, write, names, llama_spelled, start};
 }
 
 }  // namespace ingot

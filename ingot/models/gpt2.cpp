@@ -106,6 +106,6 @@ std::string spelled(const std::string& published) {
 
 }  // namespace
 
-Architecture gpt2_architecture() { return {"gpt2", read, write, nullptr, names, spelled, start}; }
+Architecture gpt2_architecture() { return {"gpt2", read, write, names, spelled, start}; }
 
 }  // namespace ingot

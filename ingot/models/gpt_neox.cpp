@@ -94,8 +94,6 @@ std::string spelled(const std::string& published) {
 
 }  // namespace
 
-Architecture gpt_neox_architecture() {
-  return {"gpt_neox", read, write, nullptr, names, spelled, start};
-}
+Architecture gpt_neox_architecture() { return {"gpt_neox", read, write, names, spelled, start}; }
 
 }  // namespace ingot

@@ -30,6 +30,6 @@ NameMap names(const DecoderConfig& c) { return llama_names(c, llama_parts(c)); }
 
 }  // namespace
 
-Architecture llama_architecture() { return {"llama", read, write, nullptr, names, llama_spelled}; }
+Architecture llama_architecture() { return {"llama", read, write, names, llama_spelled}; }
 
 }  // namespace ingot

@@ -43,7 +43,7 @@ NameMap names(const DecoderConfig& c) { return llama_names(c, llama_parts(c)); }
 }  // namespace
 
 Architecture mistral_architecture() {
-  return {"mistral", read, write, nullptr, names, llama_spelled, start};
+  return {"mistral", read, write, names, llama_spelled, start};
 }
 
 }  // namespace ingot

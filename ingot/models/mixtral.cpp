@@ -8,9 +8,15 @@
 namespace ingot {
 namespace {
 
-DecoderConfig read(const nlohmann::json& json, const std::string& file) {
+DecoderConfig start() {
   DecoderConfig c;
   c.architecture = "mixtral";
+  c.moe.experts = 8;
+  return c;
+}
+
+DecoderConfig read(const nlohmann::json& json, const std::string& file) {
+  DecoderConfig c = start();
   read_usual(json, file,
              {.vocab = 32000,
               .width = 4096,
@@ -58,7 +64,7 @@ NameMap names(const DecoderConfig& c) { return llama_names(c, layer_parts(c)); }
 }  // namespace
 
 Architecture mixtral_architecture() {
-  return {"mixtral", read, write, nullptr, names, llama_spelled};
+  return {"mixtral", read, write, names, llama_spelled, start};
 }
 
 }  // namespace ingot

@@ -30,15 +30,12 @@ bool has_experts(const MoeConfig& c, int64_t layer) {
          std::ranges::find(c.dense_layers, layer) == c.dense_layers.end();
 }
 
-void complete_moe(MoeConfig& c, const std::string& architecture, int64_t hidden) {
-  const bool v3 = architecture == "deepseek_v3";
-  const bool v2 = architecture == "deepseek_v2";
-  const bool mixed = v2 || v3 || architecture == "mixtral" || architecture == "qwen3_moe";
-  c.experts = c.experts == 0 && mixed ? 8 : c.experts;
-  c.score = c.score.value_or(v3 ? "sigmoid" : "softmax");
-  c.renormalise = c.renormalise.value_or(!v2);
-  c.group_score = c.group_score.value_or(v3 ? "best_two" : "best");
-  c.correction = c.correction.value_or(v3);
+void complete_moe(MoeConfig& c, const MoeConfig& family, int64_t hidden) {
+  c.experts = c.experts > 0 ? c.experts : family.experts;
+  c.score = c.score.value_or(family.score.value_or("softmax"));
+  c.renormalise = c.renormalise.value_or(family.renormalise.value_or(true));
+  c.group_score = c.group_score.value_or(family.group_score.value_or("best"));
+  c.correction = c.correction.value_or(family.correction.value_or(false));
   c.hidden = c.hidden > 0 ? c.hidden : hidden;
   if (c.experts > 0) {
     c.balance = c.balance.value_or(*c.correction ? 0 : 0.01);

@@ -59,9 +59,9 @@ struct MoeConfig {
 // Whether layer `layer`, from 0, has experts.
 bool has_experts(const MoeConfig& config, int64_t layer);
 
-// Fills in the open fields; `architecture` is the decoder's. Throws Error(config) where fields
-// contradict each other.
-void complete_moe(MoeConfig& config, const std::string& architecture, int64_t hidden);
+// Fills in the open fields, from `family` where that says something. Throws Error(config) where
+// fields contradict each other.
+void complete_moe(MoeConfig& config, const MoeConfig& family, int64_t hidden);
 
 // What one layer of experts is built from; the config must be complete.
 nn::MoeOptions moe_options(const MoeConfig& config, int64_t width, nn::Activation activation);

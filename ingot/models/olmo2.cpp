@@ -45,8 +45,6 @@ NameMap names(const DecoderConfig& c) {
 
 }  // namespace
 
-Architecture olmo2_architecture() {
-  return {"olmo2", read, write, nullptr, names, llama_spelled, start};
-}
+Architecture olmo2_architecture() { return {"olmo2", read, write, names, llama_spelled, start}; }
 
 }  // namespace ingot

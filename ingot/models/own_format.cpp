@@ -22,8 +22,6 @@ void write(const DecoderConfig& config, nlohmann::json& out) {
   out["decoder"] = write_json(fields_of(copy));
 }
 
-std::string misfit(const DecoderConfig& /*config*/) { return ""; }
-
 NameMap names(const DecoderConfig& config) {
   NameMap map;
   for (const auto& [name, parameter] : Decoder(config, DType::f32, meta_device).parameters()) {
@@ -36,6 +34,6 @@ std::string spelled(const std::string& published) { return published; }
 
 }  // namespace
 
-Architecture own_architecture() { return {"ingot", read, write, misfit, names, spelled}; }
+Architecture own_architecture() { return {"ingot", read, write, names, spelled}; }
 
 }  // namespace ingot

@@ -65,6 +65,6 @@ NameMap names(const DecoderConfig& c) {
 
 }  // namespace
 
-Architecture phi3_architecture() { return {"phi3", read, write, nullptr, names, llama_spelled}; }
+Architecture phi3_architecture() { return {"phi3", read, write, names, llama_spelled}; }
 
 }  // namespace ingot

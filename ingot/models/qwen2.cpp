@@ -65,8 +65,6 @@ void write_late_window(const DecoderConfig& c, nlohmann::json& out) {
   out["max_window_layers"] = first;
 }
 
-Architecture qwen2_architecture() {
-  return {"qwen2", read, write, nullptr, names, llama_spelled, start};
-}
+Architecture qwen2_architecture() { return {"qwen2", read, write, names, llama_spelled, start}; }
 
 }  // namespace ingot

@@ -42,8 +42,6 @@ NameMap names(const DecoderConfig& c) { return llama_names(c, llama_parts(c)); }
 
 }  // namespace
 
-Architecture qwen3_architecture() {
-  return {"qwen3", read, write, nullptr, names, llama_spelled, start};
-}
+Architecture qwen3_architecture() { return {"qwen3", read, write, names, llama_spelled, start}; }
 
 }  // namespace ingot

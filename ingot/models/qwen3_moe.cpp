@@ -13,6 +13,7 @@ DecoderConfig start() {
   DecoderConfig c;
   c.architecture = "qwen3_moe";
   c.qk_norm = true;
+  c.moe.experts = 8;
   return c;
 }
 
@@ -71,7 +72,7 @@ NameMap names(const DecoderConfig& c) {
 }  // namespace
 
 Architecture qwen3_moe_architecture() {
-  return {"qwen3_moe", read, write, nullptr, names, llama_spelled, start};
+  return {"qwen3_moe", read, write, names, llama_spelled, start};
 }
 
 }  // namespace ingot

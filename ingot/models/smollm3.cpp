@@ -83,7 +83,7 @@ NameMap names(const DecoderConfig& c) { return llama_names(c, llama_parts(c)); }
 }  // namespace
 
 Architecture smollm3_architecture() {
-  return {"smollm3", read, write, nullptr, names, llama_spelled, start};
+  return {"smollm3", read, write, names, llama_spelled, start};
 }
 
 }  // namespace ingot

@@ -55,6 +55,21 @@ TEST_F(Experts, AMixtralLearnsWithBalancedExperts) {
   expect_learned({{"model.architecture=mixtral", "model.moe.z_loss=0.001"}, 0.5, 1.25});
 }
 
+TEST_F(Experts, ARecipeGivesADenseModelExpertsThatStartWithItsLoss) {
+  const Workplace work;
+  ASSERT_EQ(work.run(work.train("dense", {})).code, 0);
+  const Words on = {"--set", "model.from=dense/model", "--set", "train.steps=1"};
+  ASSERT_EQ(work.run(work.train("plain", on)).code, 0);
+  const Outcome sparse = work.run(work.train(
+      "sparse", joined(on, {"--set", "model.moe.experts=4", "--set", "model.moe.balance=0"})));
+  ASSERT_EQ(sparse.code, 0) << sparse.err;
+  const double before = value_of(logged(work / "plain", "loss").front());
+  const double after = value_of(logged(work / "sparse", "loss").front());
+  EXPECT_NEAR(after, before, 1e-5 * before);
+  EXPECT_THAT(content(work / "sparse/model/config.json"),
+              ::testing::HasSubstr(R"("model_type": "mixtral")"));
+}
+
 TEST_F(Experts, AQwen3MoeLearnsWithBalancedExperts) {
   expect_learned({{"model.architecture=qwen3_moe", "model.moe.hidden=16", "model.moe.balance=0.05"},
                   0.5,
