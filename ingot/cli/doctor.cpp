@@ -14,6 +14,7 @@
 #include "ingot/cli/commands.h"
 #include "ingot/kernels/cpu/dispatch.h"
 #include "ingot/text/chat_check.h"
+#include "ingot/text/load_tokenizer.h"
 #include "ingot/train/machine_peak.h"
 
 namespace ingot {
@@ -154,7 +155,16 @@ void examine(bool json, bool skip_speed) {
 // Whether training and inference agree on the chat template of a model folder.
 void examine_model(const std::string& folder, bool json) {
   const ChatTemplate chat = ChatTemplate::load(folder);
-  const std::vector<ChatFinding> findings = check_chat(chat);
+  ChatCheckOptions options;
+  if (!tokenizer_files(folder).empty()) {
+    const auto tokenizer = std::make_shared<const Tokenizer>(load_tokenizer(folder));
+    options.encode = [tokenizer](std::string_view text) {
+      const TokenIds ids = tokenizer->encode(text, {.parse_special = true});
+      return std::vector<int64_t>(ids.begin(), ids.end());
+    };
+    options.bos_id = tokenizer->bos();
+  }
+  const std::vector<ChatFinding> findings = check_chat(chat, options);
   if (json) {
     constexpr std::array<std::string_view, 3> states = {"good", "bad", "note"};
     Json out = Json::array();

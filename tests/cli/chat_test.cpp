@@ -69,6 +69,12 @@ TEST_F(ChatCommands, DoctorChecksTheChatTemplateOfAModel) {
   const Outcome good = run({"doctor", "model"});
   EXPECT_EQ(good.code, 0) << good.err;
   EXPECT_THAT(good.out, HasSubstr("✓ 3 exchanges, system  turn end"));
+  EXPECT_THAT(good.out, ::testing::Not(HasSubstr("prefix ids")));
+  EXPECT_EQ(run({"tokenizer", "train", "chats.jsonl", "--vocab", "270", "--out", "model"}).code, 0);
+  const Outcome with_ids = run({"doctor", "model"});
+  EXPECT_EQ(with_ids.code, 0) << with_ids.err;
+  EXPECT_THAT(with_ids.out, HasSubstr("✓ 3 exchanges, system  prefix ids"));
+  std::filesystem::remove(folder / "work/model/tokenizer.json");
   put(folder / "work/model/tokenizer_config.json", R"({"eos_token": "<|endoftext|>"})");
   const Outcome bad = run({"doctor", "model"});
   EXPECT_EQ(bad.code, 3);
