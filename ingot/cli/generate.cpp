@@ -22,6 +22,7 @@ struct Arguments {
   std::string dtype;
   GenerateConfig config;
   bool ids = false;
+  bool int8 = false;
   bool parse_special = false;
   bool json = false;
 };
@@ -93,21 +94,46 @@ void print_json(const Arguments& arguments, const TextCodec& codec, const Tokens
   std::cout << out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
 }
 
-void write_text(const Arguments& arguments) {
+// A model and how its tokens are text.
+struct Loaded {
+  std::unique_ptr<Decoder> model;
+  TextCodec codec;
+};
+
+Loaded load(const Arguments& arguments) {
   std::optional<DType> dtype;
   if (!arguments.dtype.empty()) {
     dtype = dtype_named(arguments.dtype);
   }
-  const bool folder = is_folder(arguments.model);
-  const Pretrained loaded = folder ? load_pretrained(arguments.model, dtype)
-                                   : load_stored(open_model(arguments.model), dtype);
+  Loaded out;
+  std::optional<TextCodec> codec;
+  if (is_folder(arguments.model)) {
+    Pretrained folder = load_pretrained(arguments.model, dtype);
+    if (!arguments.ids) {
+      codec = codec_of(arguments.model, folder.config, folder.model->config().vocab);
+    }
+    out.model = std::move(folder.model);
+  } else {
+    const StoredModel file = open_model(arguments.model);
+    if (!arguments.ids) {
+      codec = codec_of(file, arguments.model);
+    }
+    out.model = load_stored(file, dtype).model;
+  }
+  check(arguments.ids || codec, ErrorKind::config, arguments.model,
+        ": it holds no tokenizer and does not say that this model reads bytes; put tokenizer.json "
+        "into the folder, or give token ids with --ids");
+  out.codec = codec.value_or(TextCodec());
+  if (arguments.int8) {
+    out.model->to_int8();
+  }
+  return out;
+}
+
+void write_text(const Arguments& arguments) {
+  const Loaded loaded = load(arguments);
   const int64_t vocab = loaded.model->config().vocab;
-  const std::optional<TextCodec> found =
-      arguments.ids ? TextCodec() : codec_of(arguments.model, loaded.config, vocab);
-  check(found.has_value(), ErrorKind::config, arguments.model,
-        ": there is no tokenizer beside it, and config.json does not say that this model reads "
-        "bytes; put its tokenizer.json there, or give token ids with --ids");
-  const TextCodec& codec = *found;
+  const TextCodec& codec = loaded.codec;
   const Tokens prompt = prompt_tokens(arguments, codec, vocab);
   GenerateConfig config = arguments.config;
   if (config.stop_tokens.empty()) {
@@ -116,11 +142,10 @@ void write_text(const Arguments& arguments) {
   CodecStream stream(codec);
   const StopSignals signals;
   const auto start = std::chrono::steady_clock::now();
-  if (!arguments.json && !arguments.ids) {
-    std::cout << arguments.prompt << std::flush;
-  }
+  std::string before = arguments.json || arguments.ids ? "" : arguments.prompt;
   const std::vector<Tokens> written =
       generate(*loaded.model, {prompt}, config, [&](int64_t, int64_t token) {
+        std::cout << std::exchange(before, "");  // not before it is known to fit
         if (!arguments.json) {
           std::cout << (arguments.ids ? std::to_string(token) + " " : stream.add(token))
                     << std::flush;
@@ -170,6 +195,9 @@ void add_generate_command(CLI::App& program) {
   verb->add_option("--stop", arguments->config.stop_tokens, "token ids that end the text");
   verb->add_option("--dtype", arguments->dtype, "compute in this type (default: the file's)")
       ->check(CLI::IsMember({"f32", "bf16", "f16"}));
+  verb->add_flag(
+      "--int8", arguments->int8,
+      "keep the weights of linear maps in 8 bits: half the memory, up to twice the speed");
   verb->add_flag("--json", arguments->json, "print JSON: ids, text, speed");
   verb->callback([arguments] { write_text(*arguments); });
 }

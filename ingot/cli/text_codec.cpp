@@ -5,6 +5,7 @@
 #include "ingot/base/error.h"
 #include "ingot/base/files.h"
 #include "ingot/cli/sample.h"
+#include "ingot/models/gguf_vocabulary_keys.h"
 #include "ingot/text/load_tokenizer.h"
 
 namespace ingot {
@@ -90,6 +91,19 @@ std::optional<TextCodec> codec_of(const std::filesystem::path& folder, const std
         ": the tokenizer is not the one that the model was trained with: its hash is ",
         tokenizer->hash(), ", config.json says ", hash);
   check_vocabulary(*tokenizer, vocab, folder.string());
+  return TextCodec(std::move(tokenizer));
+}
+
+std::optional<TextCodec> codec_of(const StoredModel& model, const std::string& file) {
+  if (reads_bytes(model.published)) {
+    return TextCodec();
+  }
+  const auto vocabulary = gguf_vocabulary_from(model.tokenizer, file);
+  if (!vocabulary) {
+    return std::nullopt;
+  }
+  auto tokenizer = std::make_shared<const Tokenizer>(from_gguf(*vocabulary));
+  check_vocabulary(*tokenizer, model.config.vocab, file);
   return TextCodec(std::move(tokenizer));
 }
 

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "ingot/generate/generate.h"
+#include "ingot/models/stored_model.h"
 #include "ingot/text/stream_decoder.h"
 #include "ingot/text/tokenizer.h"
 
@@ -50,6 +51,9 @@ std::string codec_config(const TextCodec& codec);
 // where the folder holds none and the model does not say that it reads bytes.
 std::optional<TextCodec> codec_of(const std::filesystem::path& folder, const std::string& config,
                                   int64_t vocab);
+
+// The codec of a stored model, from the vocabulary of a GGUF file; nothing where it has none.
+std::optional<TextCodec> codec_of(const StoredModel& model, const std::string& file);
 
 // Copies a tokenizer's files into a model folder.
 void copy_tokenizer(const std::filesystem::path& from, const std::filesystem::path& folder);

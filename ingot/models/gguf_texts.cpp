@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "ingot/models/gguf_tokens.h"
+#include "ingot/models/gguf_vocabulary_keys.h"
 
 namespace ingot {
 namespace {
@@ -33,13 +33,12 @@ void put_tokens(const StoredModel& model, GgufMetadata& out, std::vector<std::st
   const json config = json::parse(model.published, nullptr, false);
   std::string why = "there is no tokenizer.json";
   if (model.texts.contains("tokenizer.json")) {
-    auto tokens =
-        gguf_tokens_of(parsed(model, "tokenizer.json"), parsed(model, "tokenizer_config.json"),
-                       generation_of(model), model.config.vocab, why);
+    auto tokens = to_gguf(parsed(model, "tokenizer.json"), parsed(model, "tokenizer_config.json"),
+                          generation_of(model), model.config.vocab, why);
     if (tokens) {
       const auto chat = model.texts.find("chat_template.jinja");
       tokens->chat_template = chat == model.texts.end() ? tokens->chat_template : chat->second;
-      gguf_tokens_to(*tokens, out);
+      gguf_vocabulary_to(*tokens, out);
       if (!tokens->eos) {
         lacks.emplace_back(
             "no end token: neither tokenizer_config.json nor generation_config.json "
@@ -49,7 +48,7 @@ void put_tokens(const StoredModel& model, GgufMetadata& out, std::vector<std::st
     }
     why = "tokenizer.json cannot be carried over: " + why;
   } else if (reads_bytes(config)) {
-    gguf_tokens_to(gguf_tokens_of_bytes(model.config.vocab), out);
+    gguf_vocabulary_to(bytes_to_gguf(model.config.vocab), out);
     lacks.emplace_back(
         "no end token and no chat template: the model reads bytes, written as the 256 "
         "letters of a gpt2 tokenizer without merges");

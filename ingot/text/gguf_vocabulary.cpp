@@ -18,10 +18,6 @@ namespace {
 using Json = nlohmann::json;
 using Patterns = std::vector<std::string_view>;
 
-constexpr std::string_view cl100k =
-    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
-constexpr std::string_view qwen2 =
-    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 constexpr std::string_view o200k =
     R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 constexpr std::string_view tekken =
@@ -42,10 +38,11 @@ const std::vector<PreTokenizers>& pre_tokenizers() {
         "exaone4"},
        {gpt2_regex}},
       {{"llama3", "llama-v3", "llama-bpe", "falcon3", "falcon-h1", "pixtral", "midm-2.0", "lfm2"},
-       {cl100k},
+       {gguf_llama3_pattern},
        true},
-      {{"dbrx", "smaug-bpe", "chatglm-bpe", "glm4"}, {cl100k}},
-      {{"qwen2", "stablelm2", "deepseek-r1-qwen", "hunyuan", "megrez", "grok-2"}, {qwen2}},
+      {{"dbrx", "smaug-bpe", "chatglm-bpe", "glm4"}, {gguf_llama3_pattern}},
+      {{"qwen2", "stablelm2", "deepseek-r1-qwen", "hunyuan", "megrez", "grok-2"},
+       {gguf_qwen2_pattern}},
       {{"gpt-4o", "llama4"}, {o200k}},
       {{"tekken"}, {tekken}, true},
       {{"falcon"}, {R"([\p{P}\$\+<=>\^~\|`]+)", gpt2_regex, "[0-9][0-9][0-9]"}},
@@ -62,10 +59,10 @@ const std::vector<PreTokenizers>& pre_tokenizers() {
   return table;
 }
 
-enum TokenType : int32_t { normal = 1, unknown = 2, control = 3, user_defined = 4, byte = 6 };
+using enum GgufTokenType;
 
-int32_t type_of(const GgufVocabulary& in, size_t id) {
-  return in.types.empty() ? normal : in.types[id];
+GgufTokenType type_of(const GgufVocabulary& in, size_t id) {
+  return in.types.empty() ? normal : GgufTokenType{in.types[id]};
 }
 
 void read_merges(const GgufVocabulary& in, TokenizerSpec& spec) {
@@ -240,11 +237,12 @@ TokenizerSpec from_gguf(const GgufVocabulary& vocabulary) {
   spec.eos = checked(in.eos, in);
   spec.pad = checked(in.pad, in);
   for (size_t id = 0; id < in.tokens.size(); ++id) {
-    const int32_t type = type_of(in, id);
+    const GgufTokenType type = type_of(in, id);
     check(is_valid_utf8(in.tokens[id]), ErrorKind::format, in.source, ": token ", id,
           " is not UTF-8");
-    if (type == control || type == user_defined || type == unknown) {
-      // Some files call the end of a text user-defined; it is structure all the same.
+    if (type == control || type == user_defined || type == unknown || type == unused) {
+      // Unused tokens have no text, as those of control. Some files call the end of a text
+      // user-defined; it is structure all the same.
       const auto own = static_cast<TokenId>(id);
       const bool text =
           type == user_defined && own != spec.bos && own != spec.eos && in.tokens[id] != "</s>";

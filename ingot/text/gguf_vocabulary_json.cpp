@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
-#include "ingot/models/gguf_tokens.h"
+#include "ingot/text/gguf_vocabulary.h"
 
 // From Hugging Face's tokenizer.json to llama.cpp's tokenizers.
 namespace ingot {
@@ -18,12 +18,8 @@ struct Divider {
 
 // Patterns of pre_tokenizer.Split that llama.cpp knows under a name of its own
 // (src/llama-vocab.cpp).
-constexpr std::array<Divider, 2> dividers = {{
-    {"llama-bpe",
-     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)"},
-    {"qwen2",
-     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)"},
-}};
+constexpr std::array<Divider, 2> dividers = {
+    {{"llama-bpe", gguf_llama3_pattern}, {"qwen2", gguf_qwen2_pattern}}};
 
 // A member of an object, null where there is none.
 const json& member(const json& object, const char* name) {
@@ -106,7 +102,7 @@ bool place(const std::string& token, const json& id, std::vector<std::string>& t
 }
 
 // Ids without a token are told apart by their number, as llama.cpp wants no name twice.
-bool fill_tokens(const json& tokenizer, int64_t vocab, GgufTokens& out) {
+bool fill_tokens(const json& tokenizer, int64_t vocab, GgufVocabulary& out) {
   out.types.assign(static_cast<size_t>(vocab), static_cast<int32_t>(GgufTokenType::unused));
   for (int64_t id = 0; id < vocab; ++id) {
     out.tokens.push_back("[PAD" + std::to_string(id) + "]");
@@ -135,7 +131,7 @@ bool fill_tokens(const json& tokenizer, int64_t vocab, GgufTokens& out) {
 }
 
 // Pieces are merged by score instead of by rank: −rank of the first merge that makes a piece.
-std::vector<float> scores_of(const GgufTokens& tokens) {
+std::vector<float> scores_of(const GgufVocabulary& tokens) {
   std::unordered_map<std::string, float> rank;
   for (size_t i = 0; i < tokens.merges.size(); ++i) {
     std::string joined = tokens.merges[i];
@@ -150,7 +146,7 @@ std::vector<float> scores_of(const GgufTokens& tokens) {
   return out;
 }
 
-std::optional<int64_t> id_of(const GgufTokens& tokens, const std::string& token) {
+std::optional<int64_t> id_of(const GgufVocabulary& tokens, const std::string& token) {
   const auto at = std::find(tokens.tokens.begin(), tokens.tokens.end(), token);
   return token.empty() || at == tokens.tokens.end()
              ? std::nullopt
@@ -158,7 +154,8 @@ std::optional<int64_t> id_of(const GgufTokens& tokens, const std::string& token)
 }
 
 // "bos_token": "<s>", or {"content": "<s>"}.
-std::optional<int64_t> named_id(const GgufTokens& tokens, const json& config, const char* name) {
+std::optional<int64_t> named_id(const GgufVocabulary& tokens, const json& config,
+                                const char* name) {
   const json& value = member(config, name);
   return id_of(tokens, value.is_object() ? word(member(value, "content")) : word(value));
 }
@@ -175,11 +172,11 @@ bool template_starts_with(const json& tokenizer, const std::string& token) {
 }
 
 void take_special(const json& tokenizer, const json& config, const json& generation,
-                  GgufTokens& out) {
+                  GgufVocabulary& out) {
   out.bos = named_id(out, config, "bos_token");
   out.eos = named_id(out, config, "eos_token");
   out.unknown = named_id(out, config, "unk_token");
-  out.padding = named_id(out, config, "pad_token");
+  out.pad = named_id(out, config, "pad_token");
   const auto vocab = static_cast<int64_t>(out.tokens.size());
   const auto number = [&](const json& value) -> std::optional<int64_t> {
     const bool fits = value.is_number_integer() && value >= 0 && value < vocab;
@@ -213,15 +210,15 @@ void take_special(const json& tokenizer, const json& config, const json& generat
 
 }  // namespace
 
-std::optional<GgufTokens> gguf_tokens_of(const json& tokenizer, const json& tokenizer_config,
-                                         const json& generation_config, int64_t vocab,
-                                         std::string& why) {
+std::optional<GgufVocabulary> to_gguf(const json& tokenizer, const json& tokenizer_config,
+                                      const json& generation_config, int64_t vocab,
+                                      std::string& why) {
   const json& model = member(tokenizer, "model");
   if (word(member(model, "type")) != "BPE") {
     why = "its model is '" + word(member(model, "type")) + "', carried over is BPE";
     return std::nullopt;
   }
-  GgufTokens out;
+  GgufVocabulary out;
   const bool pieces = member(model, "byte_fallback") == json(true);
   out.model = pieces ? "llama" : "gpt2";
   out.pre = pieces ? "default" : divider_of(tokenizer);
@@ -250,8 +247,8 @@ std::optional<GgufTokens> gguf_tokens_of(const json& tokenizer, const json& toke
   return out;
 }
 
-GgufTokens gguf_tokens_of_bytes(int64_t vocab) {
-  GgufTokens out;
+GgufVocabulary bytes_to_gguf(int64_t vocab) {
+  GgufVocabulary out;
   out.model = "gpt2";
   out.pre = "gpt-2";
   const auto letter = [](int code) {  // UTF-8 of a code point below 2^11

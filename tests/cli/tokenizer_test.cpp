@@ -112,6 +112,16 @@ TEST_F(TokenizerCommand, IsTrainedThroughAndTravelsWithTheModel) {
   EXPECT_EQ(written["prompt_ids"], encoded["ids"]);
   EXPECT_THAT(output(generate), HasSubstr("the light"));
 
+  // A GGUF file carries the tokenizer, and weights in 8 bits still follow the text.
+  output({"convert", "run/model", "model.gguf"});
+  const Words from_file = {"generate", "model.gguf", "--prompt", "the light", "--tokens", "8"};
+  const Json same = Json::parse(output(joined(from_file, {"--json"})));
+  EXPECT_EQ(same["prompt_ids"], written["prompt_ids"]);
+  EXPECT_EQ(same["text"], written["text"]);
+  const Json coded = Json::parse(output(joined(from_file, {"--json", "--int8"})));
+  EXPECT_EQ(coded["prompt_ids"], written["prompt_ids"]);
+  EXPECT_EQ(coded["ids"].size(), 8U);
+
   // Resuming with another tokenizer, or generating with one exchanged, is refused.
   output({"tokenizer", "train", "text.txt", "--vocab", "270", "--out", "tok"});
   const Outcome resumed = work.run(work.train("run", joined(through, {"--resume"})));

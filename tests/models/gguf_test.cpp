@@ -10,7 +10,7 @@
 #include "ingot/io/safetensors_shards.h"
 #include "ingot/models/export.h"
 #include "ingot/models/gguf_architecture.h"
-#include "ingot/models/gguf_tokens.h"
+#include "ingot/models/gguf_vocabulary_keys.h"
 #include "ingot/nn/initialise.h"
 #include "ingot/ops/cross_entropy.h"
 #include "ingot/ops/shape.h"
@@ -235,11 +235,11 @@ TEST(GgufModels, WriteScoresThatMergeInTheOrderOfTheOriginal) {
   }
   const auto stories = *data_folder() / "model-stories260k";
   const GgufFile original(stories / "stories260k-f32.gguf");
-  const GgufTokens theirs = *gguf_tokens_from(original.metadata(), "theirs");
+  const GgufVocabulary theirs = *gguf_vocabulary_from(original.metadata(), "theirs");
   std::string why;
   const auto ours =
-      gguf_tokens_of(parse_json_file(stories / "hf/tokenizer.json"),
-                     parse_json_file(stories / "hf/tokenizer_config.json"), Json(), 512, why);
+      to_gguf(parse_json_file(stories / "hf/tokenizer.json"),
+              parse_json_file(stories / "hf/tokenizer_config.json"), Json(), 512, why);
   ASSERT_TRUE(ours) << why;
   EXPECT_EQ(ours->tokens, theirs.tokens);
   EXPECT_EQ(ours->types, theirs.types);
@@ -375,7 +375,7 @@ TEST(GgufModels, SayWhatTheyLack) {
       saved(tiny("gpt2"), work / "b", DType::f32, R"({"ingot": {"tokens": "bytes"}})");
   EXPECT_THAT(write_gguf(bytes, work / "x.gguf", GgmlType::f32).lacks,
               ElementsAre(HasSubstr("no end token and no chat template: the model reads bytes")));
-  const auto tokens = gguf_tokens_from(GgufFile(work / "x.gguf").metadata(), "x");
+  const auto tokens = gguf_vocabulary_from(GgufFile(work / "x.gguf").metadata(), "x");
   ASSERT_TRUE(tokens);
   EXPECT_EQ(tokens->tokens[0], "Ā");
   EXPECT_EQ(tokens->tokens[32], "Ġ");
