@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Proves the tree: sets up, checks format and layers, builds, runs the fast tests, and the same under ASan and UBSan.
+# Proves the tree: sets up, checks format, layers and the tests that documents name, builds, runs the fast tests, and
+# the same under ASan and UBSan.
 #   scripts/test.sh            everything a change must pass
 #   scripts/test.sh --quick    without the sanitizer build
 #   scripts/test.sh --slow     also the tests labelled slow
@@ -49,6 +50,7 @@ export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
 stage setup scripts/setup.sh || exit 1
 stage format tools/format.sh
 stage layers tools/check_layers.py
+stage terms tools/check_terms.py
 stage "layers' own tests" python3 tools/test_check_layers.py
 if stage "build release" build release; then  # what does not compile is not worth compiling twice
   stage "fast tests release" run_tests release fast
