@@ -16,8 +16,9 @@ HWY_BEFORE_NAMESPACE();
 namespace ingot::kernels::HWY_NAMESPACE {
 namespace {
 
-constexpr int64_t column_block = 256;
+constexpr int64_t column_block = 2048;  // a row's part is read ahead, and the sums stay in L1
 constexpr int64_t row_block = 128;  // summed by themselves first: errors grow with √ of the blocks
+constexpr int64_t rows_at_once = 4;  // a sum is loaded and stored once for so many rows
 
 template <class C>
 HWY_INLINE void add_to(C* sums, const C* parts, int64_t count) {
@@ -27,22 +28,38 @@ HWY_INLINE void add_to(C* sums, const C* parts, int64_t count) {
   });
 }
 
+// parts[i] += Σ_m x[m, i] of `rows` ≤ row_block rows, `stride` apart.
+template <class T>
+HWY_INLINE void add_rows(const T* x, int64_t rows, int64_t stride, int64_t count,
+                         Compute<T>* parts) {
+  const hn::ScalableTag<Compute<T>> d;
+  int64_t m = 0;
+  for (; m + rows_at_once <= rows; m += rows_at_once) {
+    const T* row = x + m * stride;
+    each(d, count, [&](int64_t i, int64_t n) HWY_ATTR {
+      const auto first = hn::Add(load_some(d, row + i, n), load_some(d, row + stride + i, n));
+      const auto second =
+          hn::Add(load_some(d, row + 2 * stride + i, n), load_some(d, row + 3 * stride + i, n));
+      const auto sum = hn::Add(load_some(d, parts + i, n), hn::Add(first, second));
+      store_some(d, sum, parts + i, n);
+    });
+  }
+  for (; m < rows; ++m) {
+    const T* row = x + m * stride;
+    each(d, count, [&](int64_t i, int64_t n) HWY_ATTR {
+      store_some(d, hn::Add(load_some(d, parts + i, n), load_some(d, row + i, n)), parts + i, n);
+    });
+  }
+}
+
 // y[0 … count) = Σ_m x[m, 0 … count), rows `stride` apart.
 template <class T>
 void sum_block(const T* x, int64_t rows, int64_t stride, int64_t count, Compute<T>* y) {
-  using C = Compute<T>;
-  const hn::ScalableTag<C> d;
-  HWY_ALIGN C parts[column_block];
-  std::fill(y, y + count, C(0));
-  for (int64_t m0 = 0; m0 < rows; m0 += row_block) {
-    std::fill(parts, parts + count, C(0));
-    for (int64_t m = m0; m < std::min(rows, m0 + row_block); ++m) {
-      const T* row = x + m * stride;
-      each(d, count, [&](int64_t i, int64_t n) HWY_ATTR {
-        const auto sum = hn::Add(load_some(d, parts + i, n), load_some(d, row + i, n));
-        store_some(d, sum, parts + i, n);
-      });
-    }
+  HWY_ALIGN Compute<T> parts[column_block];
+  std::fill(y, y + count, Compute<T>(0));
+  for (int64_t m = 0; m < rows; m += row_block) {
+    std::fill(parts, parts + count, Compute<T>(0));
+    add_rows(x + m * stride, std::min(row_block, rows - m), stride, count, parts);
     add_to(y, parts, count);
   }
 }
