@@ -8,8 +8,10 @@ its two marks.
 
 The peers are PyTorch: torch_train.py in the folder --peers for training steps, bench/torch_ops.py for
 operations. They run without OPENBLAS_CORETYPE and OPENBLAS_L2_SIZE in their environment: on some machines
-these are set for other programs, and they cripple the OpenBLAS that PyTorch multiplies with. Without PyTorch
-or torch_train.py, Ingot is compared with the limit alone.
+these are set for other programs, and they cripple the OpenBLAS that PyTorch multiplies with. A PyTorch that
+multiplies f32 with the reference BLAS (Debian's libblas3, some thirty times slower) is no peer: it is refused,
+`apt-get install libopenblas0-pthread` mends it. Without PyTorch or torch_train.py, Ingot is compared with the
+limit alone.
 
 Exits 1 where something asked for is missed, 2 where a side does not run or does not end within --limit.
 """
@@ -31,6 +33,16 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE, RECORD = ROOT / "bench/RESULTS.md", ROOT / "bench/results.json"
 KEPT_FROM_PEERS = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
 EXAMPLE = "example: bench/compare.py --only gpt2-124m-b4-t256-bf16 attention-t4096 --turns 3"
+
+
+# Which library the f32 products of PyTorch come from: the mapped ones that are known to be fast.
+LOOK_AT_TORCH = """
+import json, re, torch
+torch.ones(64, 64) @ torch.ones(64, 64)
+fast = sorted(set(re.findall("openblas|mkl|blis", open("/proc/self/maps").read().lower())))
+fast += ["mkl"] if torch.backends.mkl.is_available() and "mkl" not in fast else []
+print(json.dumps({"version": torch.__version__, "multiplies_with": ", ".join(fast)}))
+"""
 
 
 class Failed(Exception):
@@ -94,11 +106,15 @@ class Sides:
         return read_json(command, call(command, self.limit, KEPT_FROM_PEERS, self.threads), read)
 
     def find_torch(self):
-        command = [self.python, "-c", "import torch; print(torch.__version__)"]
         try:
-            self.torch = call(command, self.limit, KEPT_FROM_PEERS).strip()
+            found = self.ask_peer(["-c", LOOK_AT_TORCH], dict)
         except Failed as failure:
             say(f"no PyTorch (--python PROGRAM): compared with the machine's limit only: {failure}")
+            return
+        if not found["multiplies_with"]:
+            raise Failed(f"PyTorch {found['version']} multiplies with neither OpenBLAS, MKL nor BLIS: no fair peer; "
+                         "apt-get install libopenblas0-pthread, or give another one with --python")
+        self.torch = f"{found['version']} with {found['multiplies_with']}"
 
     def measure_peak(self):
         def read(result):

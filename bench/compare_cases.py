@@ -101,13 +101,13 @@ def read_torch_ops(result):
     return Reading({TIME: result["seconds"], MEMORY: result["peak_bytes"]}, {})
 
 
-def operation(name, ingot_name, torch_ops, torch_name, questions, threads):
+def operation(name, ingot_name, torch_ops, torch_name, questions, threads, rows=None):
     def read(result, peak):
         entry = only(result["ops"], ingot_name)
         return Reading({TIME: entry["seconds"], MEMORY: entry["peak_bytes"]}, {TIME: entry["limit_seconds"]})
 
     ours = ["bench", "ops", "--only", ingot_name, "--json"]
-    peer = [torch_ops, torch_name, "--threads", str(threads)]
+    peer = [torch_ops, torch_name, "--threads", str(threads)] + (["--rows", str(rows)] if rows else [])
     return Case(name, questions, ours, read, peer, read_torch_ops)
 
 
@@ -149,7 +149,10 @@ def all_cases(root, torch_train, threads):
         operation("attention-t4096", "attention t4096", ops, "attention",
                   (Question(TIME, asked(ratio=5)), Question(MEMORY)), threads),
         operation("linear-cross-entropy-v50k", "linear_cross_entropy v50k", ops, "linear_cross_entropy",
-                  (Question(TIME, asked(ratio=2)), Question(MEMORY, asked(ratio=0.2))), threads),
+                  (Question(TIME, asked(ratio=2)), Question(MEMORY)), threads),
+        operation("linear-cross-entropy-v50k-b8-t1024", "linear_cross_entropy t1024 v50k", ops,
+                  "linear_cross_entropy", (Question(TIME, asked(ratio=2)), Question(MEMORY, asked(ratio=0.2))),
+                  threads, rows=8 * 1024),
         optimizer("adamw-124m", ops, (Question(TIME, asked(share=0.75)),), threads),
         generation("generate-gpt2-124m-bf16-b1", gpt2, (Question(SPEED, asked(share=0.70)),)),
     ]

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """PyTorch's side of the comparisons of single operations in bench/compare.py.
 
-usage: bench/torch_ops.py {attention,linear_cross_entropy,adamw} [--threads N] [--repeats N]
+usage: bench/torch_ops.py {attention,linear_cross_entropy,adamw} [--rows N] [--threads N] [--repeats N]
 
 Prints one JSON line: torch (version), how (the PyTorch functions that ran), seconds (median of the repeats
 after one to warm up) and peak_bytes: the peak of resident memory above what stood there once the inputs were
@@ -92,12 +92,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("operation", choices=operations)
+    parser.add_argument("--rows", type=int, help="rows of linear_cross_entropy (1024), tokens of attention (4096)")
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--repeats", type=int, default=3)
     chosen = parser.parse_args()
     torch.manual_seed(0)
     torch.set_num_threads(chosen.threads)
-    run, how = operations[chosen.operation]()
+    run, how = operations[chosen.operation](*([chosen.rows] if chosen.rows else []))
     seconds, peak = time_of(run, chosen.repeats)
     print(json.dumps({"torch": torch.__version__, "how": how, "seconds": statistics.median(seconds),
                       "peak_bytes": peak}))

@@ -49,6 +49,13 @@ OpBench attention_bench(const char* name, int64_t batch, int64_t time) {
       name, {heads, heads, heads}, [](const TensorList& x) { return attention(x[0], x[1], x[2]); }};
 }
 
+OpBench linear_cross_entropy_bench(const char* name, int64_t count) {
+  const Tensor labels = tokens(count, vocab);
+  return {name, {{count, width}, {vocab, width}}, [labels](const TensorList& in) {
+            return linear_cross_entropy(in[0], in[1], labels);
+          }};
+}
+
 std::vector<OpBench> op_benches() {
   const Shape x{rows, width};
   const Shape wide{rows, hidden};
@@ -84,9 +91,8 @@ std::vector<OpBench> op_benches() {
       {"cross_entropy v50k",
        {{rows, vocab}},
        [labels](const TensorList& in) { return cross_entropy(in[0], labels, Reduction::sum); }},
-      {"linear_cross_entropy v50k",
-       {x, {vocab, width}},
-       [labels](const TensorList& in) { return linear_cross_entropy(in[0], in[1], labels); }},
+      linear_cross_entropy_bench("linear_cross_entropy v50k", rows),
+      linear_cross_entropy_bench("linear_cross_entropy t1024 v50k", 8 * 1024),
       {"embedding v50k",
        {{vocab, width}},
        [labels](const TensorList& in) { return embedding(in[0], labels); }},
@@ -110,7 +116,7 @@ std::string shapes_text(const std::vector<Shape>& shapes) {
 
 bool chosen(const OpsBench& arguments, std::string_view name) {
   if (arguments.only.empty()) {
-    return name != "attention t16384";  // half a minute of its own
+    return name != "attention t16384" && name != "linear_cross_entropy t1024 v50k";  // long ones
   }
   for (const std::string& wanted : arguments.only) {
     if (name.starts_with(wanted)) {
