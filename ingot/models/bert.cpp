@@ -31,7 +31,8 @@ nn::TransformerOptions layer_options(const BertConfig& c) {
   return o;
 }
 
-// The places of the labels that count, in rows of [B·T, …].
+}  // namespace
+
 Tensor counted_places(const Tensor& labels) {
   const Tensor source = dense(labels);
   const auto values = source.values<int64_t>();
@@ -44,23 +45,27 @@ Tensor counted_places(const Tensor& labels) {
   return tensor_of(places, {static_cast<int64_t>(places.size())});
 }
 
-}  // namespace
-
 Bert::Bert(const BertConfig& c, DType dtype, Device device)
     : config_(c),
       words(c.vocab, c.width, dtype, device, c.padding_id),
       places(c.context, c.width, dtype, device),
       token_types(c.token_types, c.width, dtype, device),
       embedding_norm(nn::NormKind::layer, c.width, c.norm_eps, dtype, device),
-      dropout(c.dropout),
-      head_dense(c.width, c.width, nn::Bias::yes, dtype, device),
-      head_norm(nn::NormKind::layer, c.width, c.norm_eps, dtype, device),
-      head_bias(nn::parameter({c.vocab}, dtype, device)) {
+      dropout(c.dropout) {
   for (int64_t layer = 0; layer < c.layers; ++layer) {
     layers.push_back(std::make_unique<nn::TransformerBlock>(layer_options(c), dtype, device));
   }
-  if (!c.tied) {
+  if (c.mlm) {
+    head_dense.emplace(c.width, c.width, nn::Bias::yes, dtype, device);
+    head_norm.emplace(nn::NormKind::layer, c.width, c.norm_eps, dtype, device);
+    head_bias = nn::parameter({c.vocab}, dtype, device);
+  }
+  if (c.mlm && !c.tied) {
     head.emplace(c.width, c.vocab, nn::Bias::no, dtype, device);
+  }
+  if (c.labels > 0) {
+    pooler.emplace(c.width, c.width, nn::Bias::yes, dtype, device);
+    classifier.emplace(c.width, c.labels, nn::Bias::yes, dtype, device);
   }
   nn::name_dropout_sites(*this);
 }
@@ -86,8 +91,10 @@ Tensor Bert::hidden(const Tensor& ids, const BertInfo& info) const {
 }
 
 Tensor Bert::logits_of(const Tensor& hidden) const {
+  check(head_dense.has_value(), ErrorKind::argument,
+        "bert: this model has no head that names masked words; set mlm");
   const nn::Activation activation = nn::activation_named(config_.activation);
-  const Tensor x = head_norm(nn::activate(head_dense(hidden), activation));
+  const Tensor x = (*head_norm)(nn::activate((*head_dense)(hidden), activation));
   return linear(x, head ? head->weight : words.weight, head_bias);
 }
 
@@ -100,6 +107,12 @@ Tensor Bert::masked_loss(const Tensor& ids, const Tensor& labels, const BertInfo
   const Tensor rows = reshape(hidden(ids, info), {ids.elements(), config_.width});
   const Tensor wanted = index_select(reshape(labels, {labels.elements()}), 0, counted);
   return cross_entropy(logits_of(index_select(rows, 0, counted)), wanted, Reduction::sum);
+}
+
+Tensor Bert::class_logits(const Tensor& ids, const BertInfo& info) const {
+  check(classifier.has_value(), ErrorKind::argument, "bert: this model has no classifier");
+  const Tensor first = squeeze(slice(hidden(ids, info), 1, 0, 1), 1);  // [B, D]
+  return (*classifier)(dropout(tanh((*pooler)(first)), *randomness_));
 }
 
 Tensor Bert::sentence_embedding(const Tensor& ids, const BertInfo& info) const {
@@ -122,8 +135,12 @@ void Bert::visit(nn::Visitor& v) {
   v("layers", layers);
   v("head_dense", head_dense);
   v("head_norm", head_norm);
-  v("head_bias", head_bias, nn::Role::bias);
+  if (head_bias.defined()) {
+    v("head_bias", head_bias, nn::Role::bias);
+  }
   v("head", head);
+  v("pooler", pooler);
+  v("classifier", classifier);
 }
 
 }  // namespace ingot

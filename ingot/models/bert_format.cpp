@@ -36,8 +36,32 @@ BertConfig read(const nlohmann::json& json, const std::string& file) {
   return c;
 }
 
+const char* class_of(const BertConfig& c) {
+  if (c.labels > 0) {
+    return "BertForSequenceClassification";
+  }
+  return c.mlm ? "BertForMaskedLM" : "BertModel";
+}
+
+// The classes' names, where the file has not as many.
+void write_labels(const BertConfig& c, nlohmann::json& out) {
+  const auto known = out.find("id2label");
+  if (known != out.end() && known->is_object() && static_cast<int64_t>(known->size()) == c.labels) {
+    return;
+  }
+  out["id2label"] = nlohmann::json::object();
+  out["label2id"] = nlohmann::json::object();
+  for (int64_t i = 0; i < c.labels; ++i) {
+    out["id2label"][std::to_string(i)] = concat("LABEL_", i);
+    out["label2id"][concat("LABEL_", i)] = i;
+  }
+}
+
 void write(const BertConfig& c, nlohmann::json& out) {
-  out["architectures"] = {"BertForMaskedLM"};
+  out["architectures"] = {class_of(c)};
+  if (c.labels > 0) {
+    write_labels(c, out);
+  }
   out["model_type"] = "bert";
   out["vocab_size"] = c.vocab;
   out["hidden_size"] = c.width;
@@ -80,23 +104,54 @@ NameMap names(const BertConfig& c) {
     both(theirs + "output.dense", ours + "mlp.down");
     both(theirs + "output.LayerNorm", ours + "mlp_norm");
   }
-  both("cls.predictions.transform.dense", "head_dense");
-  both("cls.predictions.transform.LayerNorm", "head_norm");
-  map.pairs.push_back({"cls.predictions.bias", {"head_bias"}});
-  map.ignored = {"bert.pooler.**", "cls.seq_relationship.**", "bert.embeddings.position_ids",
+  map.ignored = {"cls.seq_relationship.**", "bert.embeddings.position_ids",
                  "cls.predictions.decoder.bias"};  // the same bias again
-  if (c.tied) {
-    map.ignored.emplace_back("cls.predictions.decoder.weight");
+  if (c.mlm) {
+    both("cls.predictions.transform.dense", "head_dense");
+    both("cls.predictions.transform.LayerNorm", "head_norm");
+    map.pairs.push_back({"cls.predictions.bias", {"head_bias"}});
   } else {
+    map.ignored.emplace_back("cls.predictions.**");
+  }
+  if (c.mlm && !c.tied) {
     map.pairs.push_back({"cls.predictions.decoder.weight", {"head.weight"}});
+  } else {
+    map.ignored.emplace_back("cls.predictions.decoder.weight");
+  }
+  if (c.labels > 0) {
+    both("bert.pooler.dense", "pooler");
+    both("classifier", "classifier");
+  } else {
+    map.ignored.emplace_back("bert.pooler.**");
+    map.ignored.emplace_back("classifier.**");
   }
   return map;
+}
+
+// The heads are what the files hold.
+void take_heads(const TensorDict& tensors, BertConfig& c) {
+  c.mlm = tensors.contains("cls.predictions.transform.dense.weight");
+  if (tensors.contains("classifier.weight")) {
+    const Tensor& weight = tensors.at("classifier.weight");
+    c.labels = weight.rank() == 2 ? weight.size(0) : 1;
+  }
+}
+
+// BertModel's files are without the prefix that those of the classes around it have.
+std::string without_prefix(const std::string& name) {
+  constexpr std::string_view prefix = "bert.";
+  return name.starts_with(prefix) ? name.substr(prefix.size()) : name;
 }
 
 }  // namespace
 
 std::string bert_spelled(const std::string& published) {
   std::string out = published;
+  for (const char* inside : {"embeddings.", "encoder.", "pooler."}) {
+    if (published.starts_with(inside)) {
+      out = "bert." + published;
+    }
+  }
   for (const auto& [old, now] :
        {std::pair<std::string_view, std::string_view>{".gamma", ".weight"}, {".beta", ".bias"}}) {
     if (out.ends_with(old)) {
@@ -108,20 +163,29 @@ std::string bert_spelled(const std::string& published) {
 
 NameMap bert_names(const BertConfig& config) { return names(config); }
 
+PublishedBert read_bert(const std::filesystem::path& folder) {
+  const std::filesystem::path file = folder / "config.json";
+  const nlohmann::json json = parse_json_file(file);
+  PublishedBert out;
+  out.config = read(json, file.string());
+  const SafetensorsSet stored(folder);
+  check(out.config.layers <= static_cast<int64_t>(stored.names().size()), ErrorKind::config,
+        file.string(), ": more layers than tensors: ", out.config.layers,
+        " layers, the files hold ", stored.names().size(), " tensors");
+  out.tensors = stored.tensors().renamed(bert_spelled);
+  take_heads(out.tensors, out.config);
+  out.json = json.dump(2);
+  return out;
+}
+
 PretrainedBert load_bert(const std::filesystem::path& folder, std::optional<DType> dtype) {
   PretrainedBert out;
   try {
-    const std::filesystem::path file = folder / "config.json";
-    const nlohmann::json json = parse_json_file(file);
-    const BertConfig config = read(json, file.string());
-    const SafetensorsSet stored(folder);
-    check(config.layers <= static_cast<int64_t>(stored.names().size()), ErrorKind::config,
-          file.string(), ": more layers than tensors: ", config.layers, " layers, the files hold ",
-          stored.names().size(), " tensors");
+    const PublishedBert published = read_bert(folder);
+    const BertConfig& config = published.config;
     const Bert planned(config, DType::f32, meta_device);
-    const TensorDict ours =
-        from_published(names(config), stored.tensors().renamed(bert_spelled), planned.parameters());
-    out.config = json.dump(2);
+    const TensorDict ours = from_published(names(config), published.tensors, planned.parameters());
+    out.config = published.json;
     out.model = std::make_unique<Bert>(config, dtype.value_or(ours.at("words.weight").dtype()));
     out.model->load(ours);
   } catch (Error& error) {
@@ -134,7 +198,9 @@ PretrainedBert load_bert(const std::filesystem::path& folder, std::optional<DTyp
 void save_bert(const Bert& model, const std::filesystem::path& folder,
                const std::string& base_config) {
   make_directories(folder);
-  write_safetensors_set(folder, to_published(names(model.config()), model.parameters()),
+  const TensorDict published = to_published(names(model.config()), model.parameters());
+  const bool bare = !model.config().mlm && model.config().labels == 0;
+  write_safetensors_set(folder, bare ? published.renamed(without_prefix) : published,
                         SaveOptions().shard_bytes, {{"format", "pt"}});
   nlohmann::json config = parse_json(base_config, "base_config");
   write(model.config(), config);

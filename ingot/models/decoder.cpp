@@ -6,6 +6,7 @@
 #include "ingot/nn/positions.h"
 #include "ingot/ops/elementwise.h"
 #include "ingot/ops/linear.h"
+#include "ingot/ops/shape.h"
 #include "ingot/tensor/copy.h"
 #include "ingot/tensor/factories.h"
 
@@ -40,6 +41,19 @@ int64_t length_of(const Tensor& ids, const nn::KvCache* cache, const BatchInfo& 
   return ids.size(1) + (cache != nullptr ? cache->longest() : 0);
 }
 
+// ids[b, t + k] at [b, t], and 0 beyond the end.
+Tensor ahead(const Tensor& ids, int64_t k) {
+  const int64_t there = std::max<int64_t>(ids.size(1) - k, 0);
+  const Tensor nothing = zeros({ids.size(0), ids.size(1) - there}, ids.dtype(), ids.device());
+  return concat({slice(ids, 1, ids.size(1) - there, ids.size(1)), nothing}, int64_t{1});
+}
+
+void add_routed(const TensorList& aside, std::vector<nn::Routed>& routed) {
+  for (size_t i = 0; i + 1 < aside.size(); i += 2) {
+    routed.push_back({aside[i], detach(aside[i + 1]), {}});
+  }
+}
+
 }  // namespace
 
 Decoder::Decoder(const DecoderConfig& config, DType dtype, Device device)
@@ -58,6 +72,10 @@ Decoder::Decoder(const DecoderConfig& config, DType dtype, Device device)
   if (!*config_.tied) {
     head.emplace(config_.width, config_.vocab, nn::Bias::no, dtype, device);
   }
+  for (int64_t k = 0; k < config_.mtp.depth; ++k) {
+    mtp.push_back(std::make_unique<MultiTokenHead>(
+        config_.mtp, layer_options(config_, config_.layers + k), dtype, device));
+  }
   nn::name_dropout_sites(*this);
 }
 
@@ -69,10 +87,35 @@ Tensor Decoder::hidden(const Tensor& ids, const BatchInfo& info,
                        std::vector<nn::Routed>& routed) const {
   TensorList aside;
   Tensor y = run(ids, nullptr, info, &aside);
-  for (size_t i = 0; i + 1 < aside.size(); i += 2) {
-    routed.push_back({aside[i], detach(aside[i + 1]), {}});
-  }
+  add_routed(aside, routed);
   return y;
+}
+
+Decoder::Ahead Decoder::hidden_ahead(const Tensor& ids, const BatchInfo& info,
+                                     std::vector<nn::Routed>& routed) const {
+  TensorList aside;
+  Tensor trunk;
+  Ahead out{run(ids, nullptr, info, &aside, &trunk), {}};
+  const Tensor places = info.positions.defined()
+                            ? info.positions
+                            : usual_positions(ids.size(1), nullptr, ids.device());
+  nn::Context context = context_of(places, info);
+  context.aside = &aside;
+  context.layer = config_.layers;
+  const LayerAngles angles = angles_of(places, length_of(ids, nullptr, info));
+  const bool sequential = config_.mtp.kind == "sequential";
+  Tensor before = sequential ? out.hidden : trunk;
+  for (const auto& one : mtp) {
+    context.rope = angles.of(config_, context.layer);
+    const int64_t k = static_cast<int64_t>(out.further.size()) + 1;
+    const Tensor h =
+        (*one)(before, sequential ? scaled(embedding(ahead(ids, k))) : Tensor(), context);
+    out.further.push_back(one->norm(h));
+    before = sequential ? h : trunk;
+    ++context.layer;
+  }
+  add_routed(aside, routed);
+  return out;
 }
 
 Tensor Decoder::hidden(const Tensor& ids, nn::KvCache& cache, const BatchInfo& info) const {
@@ -81,8 +124,8 @@ Tensor Decoder::hidden(const Tensor& ids, nn::KvCache& cache, const BatchInfo& i
   return y;
 }
 
-Tensor Decoder::run(const Tensor& ids, nn::KvCache* cache, const BatchInfo& info,
-                    TensorList* aside) const {
+Tensor Decoder::run(const Tensor& ids, nn::KvCache* cache, const BatchInfo& info, TensorList* aside,
+                    Tensor* trunk) const {
   check(ids.rank() == 2, ErrorKind::shape, "decoder: takes ids of shape [B, T]: got ", ids.shape());
   const int64_t length = length_of(ids, cache, info);
   check(!positions || length <= config_.context, ErrorKind::argument,
@@ -97,6 +140,9 @@ Tensor Decoder::run(const Tensor& ids, nn::KvCache* cache, const BatchInfo& info
   Tensor x = dropout(embedded(ids, places), context.randomness);  // [B, T, D]
   const LayerAngles angles = angles_of(places, length);
   for (const auto& layer : layers) {
+    if (trunk != nullptr) {
+      *trunk = x;
+    }
     context.rope = angles.of(config_, context.layer);
     x = (*layer)(x, context);
     ++context.layer;
@@ -104,11 +150,12 @@ Tensor Decoder::run(const Tensor& ids, nn::KvCache* cache, const BatchInfo& info
   return norm(x);
 }
 
+Tensor Decoder::scaled(const Tensor& embedded) const {
+  return config_.embedding_scale != 1 ? embedded * config_.embedding_scale : embedded;
+}
+
 Tensor Decoder::embedded(const Tensor& ids, const Tensor& places) const {
-  Tensor x = embedding(ids);
-  if (config_.embedding_scale != 1) {
-    x = x * config_.embedding_scale;
-  }
+  Tensor x = scaled(embedding(ids));
   if (positions) {
     x = x + (*positions)(places);
   } else if (*config_.positions == "sinusoidal") {
@@ -190,6 +237,7 @@ void Decoder::visit(nn::Visitor& v) {
   v("layers", layers);
   v("norm", norm);
   v("head", head);
+  v("mtp", mtp);
 }
 
 Tensor documents_of(const Tensor& positions) {

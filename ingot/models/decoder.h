@@ -34,7 +34,16 @@ class Decoder : public nn::Module {
   Tensor hidden(const Tensor& ids, const BatchInfo& info = {}) const;
   // The same, with what each layer's router decided (without the weights), in order of layers.
   Tensor hidden(const Tensor& ids, const BatchInfo& info, std::vector<nn::Routed>& routed) const;
-  // The same for tokens that follow those in `cache`, which then holds them too. Under NoGrad.
+  // The same, and what each head of config().mtp makes of it: the k-th (from 1) of the token k + 1
+  // ahead of each place, ready for the output map. Its places near the end, where that token or
+  // those between are not in `ids`, mean nothing.
+  struct Ahead {
+    Tensor hidden;
+    std::vector<Tensor> further;
+  };
+  Ahead hidden_ahead(const Tensor& ids, const BatchInfo& info,
+                     std::vector<nn::Routed>& routed) const;
+  // hidden() for tokens that follow those in `cache`, which then holds them too. Under NoGrad.
   Tensor hidden(const Tensor& ids, nn::KvCache& cache, const BatchInfo& info = {}) const;
   // The logits of hidden states: [..., D] → [..., V].
   Tensor logits_of(const Tensor& hidden) const;
@@ -60,10 +69,13 @@ class Decoder : public nn::Module {
   std::vector<std::unique_ptr<nn::TransformerBlock>> layers;
   nn::Norm norm;
   std::optional<nn::Linear> head;  // untied only, or in 8 bits
+  std::vector<std::unique_ptr<MultiTokenHead>> mtp;
 
  private:
+  // `trunk`: where the input of the last layer goes.
   Tensor run(const Tensor& ids, nn::KvCache* cache, const BatchInfo& info,
-             TensorList* aside = nullptr) const;
+             TensorList* aside = nullptr, Tensor* trunk = nullptr) const;
+  Tensor scaled(const Tensor& embedded) const;
   Tensor embedded(const Tensor& ids, const Tensor& places) const;
   nn::Context context_of(const Tensor& places, const BatchInfo& info) const;
 

@@ -270,6 +270,7 @@ DecoderConfig plainest(DecoderConfig config) {
   c.qk_norm_span = c.qk_norm ? c.qk_norm_span : "head";
   c.gain_difference = c.gain_difference && (c.qk_norm || *c.norm == "rms");
   c.moe = plain_experts(c.moe, c.layers);
+  c.mtp = c.mtp.depth > 0 ? c.mtp : MultiTokenConfig();
   if (c.latent.kv_rank > 0) {  // has heads of its own
     c.kv_heads = c.heads;
     c.head_dim = c.latent.nope_dim + c.latent.rope_dim;

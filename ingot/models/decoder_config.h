@@ -7,6 +7,7 @@
 
 #include "ingot/models/latent_config.h"
 #include "ingot/models/moe_config.h"
+#include "ingot/models/multi_token.h"
 #include "ingot/nn/activation.h"
 #include "ingot/nn/rotary.h"
 #include "ingot/nn/transformer.h"
@@ -59,6 +60,7 @@ struct DecoderConfig {
   int64_t padding_id = -1;
   MoeConfig moe;
   LatentConfig latent;
+  MultiTokenConfig mtp;
 
   template <class V>
   void describe(V& v) {
@@ -110,6 +112,7 @@ struct DecoderConfig {
       "id whose embedding gets no gradient from look-ups; -1: none");
     v.group("moe", moe, "experts in place of feed-forward layers");
     v.group("latent", latent, "latent attention in place of the usual one");
+    v.group("mtp", mtp, "heads that predict tokens beyond the next one");
   }
 };
 

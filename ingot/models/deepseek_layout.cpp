@@ -24,7 +24,12 @@ LayerParts latent_parts(const DecoderConfig& c) {
   return parts;
 }
 
-// How many layers come before the first one with experts.
+nlohmann::json null_if_none(int64_t value) {
+  return value > 0 ? nlohmann::json(value) : nlohmann::json(nullptr);
+}
+
+}  // namespace
+
 int64_t dense_before_experts(const DecoderConfig& c) {
   int64_t layer = 0;
   while (layer < c.layers && !has_experts(c.moe, layer)) {
@@ -32,12 +37,6 @@ int64_t dense_before_experts(const DecoderConfig& c) {
   }
   return layer;
 }
-
-nlohmann::json null_if_none(int64_t value) {
-  return value > 0 ? nlohmann::json(value) : nlohmann::json(nullptr);
-}
-
-}  // namespace
 
 void read_deepseek(const nlohmann::json& json, const std::string& file, const DeepseekKeys& missing,
                    DecoderConfig& c) {
@@ -84,10 +83,12 @@ void write_deepseek(const DecoderConfig& c, const char* model_type, const char* 
   out["routed_scaling_factor"] = c.moe.scale;
 }
 
+LayerParts deepseek_parts(const DecoderConfig& c, int64_t layer) {
+  return joined(joined(norm_parts(), latent_parts(c)), expert_parts(c, layer));
+}
+
 NameMap deepseek_names(const DecoderConfig& c) {
-  return llama_names(c, [&c](int64_t layer) {
-    return joined(joined(norm_parts(), latent_parts(c)), expert_parts(c, layer));
-  });
+  return llama_names(c, [&c](int64_t layer) { return deepseek_parts(c, layer); });
 }
 
 }  // namespace ingot

@@ -22,5 +22,9 @@ void read_deepseek(const nlohmann::json& json, const std::string& file, const De
 void write_deepseek(const DecoderConfig& config, const char* model_type, const char* class_name,
                     nlohmann::json& out);
 NameMap deepseek_names(const DecoderConfig& config);
+// The maps and norms of a layer; those of further heads (config.mtp) count on from the last layer.
+LayerParts deepseek_parts(const DecoderConfig& config, int64_t layer);
+// How many layers come before the first one with experts.
+int64_t dense_before_experts(const DecoderConfig& config);
 
 }  // namespace ingot

@@ -45,6 +45,7 @@ DecoderConfig read(const nlohmann::json& json, const std::string& file) {
         "' is not known; known is sigmoid");
   c.moe.renormalise = keys.flag("norm_topk_prob", true);
   c.rope.layout = keys.flag("rope_interleave", true) ? "interleaved" : "half_split";
+  c.mtp.depth = keys.integer("num_nextn_predict_layers", 0, 0);
   return complete(c);
 }
 
@@ -54,14 +55,32 @@ void write(const DecoderConfig& c, nlohmann::json& out) {
   out["scoring_func"] = "sigmoid";
   out["norm_topk_prob"] = *c.moe.renormalise;
   out["rope_interleave"] = c.rope.layout == "interleaved";
-  if (out.contains("num_nextn_predict_layers")) {
-    out["num_nextn_predict_layers"] = 0;
+  if (c.mtp.depth > 0 || out.contains("num_nextn_predict_layers")) {
+    out["num_nextn_predict_layers"] = c.mtp.depth;
   }
+}
+
+// A head counts as a layer after the last, and repeats the tables that it shares.
+void add_head(const DecoderConfig& c, int64_t k, NameMap& map) {
+  const std::string theirs = concat("model.layers.", c.layers + k, ".");
+  const std::string ours = concat("mtp.", k, ".");
+  for (const auto& [their, our] : {std::pair{"enorm", "embedding_norm"},
+                                   {"hnorm", "hidden_norm"},
+                                   {"eh_proj", "join"},
+                                   {"shared_head.norm", "norm"}}) {
+    map.pairs.push_back({concat(theirs, their, ".weight"), {concat(ours, our, ".weight")}});
+  }
+  add_layer(theirs, ours + "layer.", deepseek_parts(c, c.layers + k), map);
+  map.repeated.push_back({theirs + "embed_tokens.weight", {"embedding.weight"}});
+  map.repeated.push_back(
+      {theirs + "shared_head.head.weight", {*c.tied ? "embedding.weight" : "head.weight"}});
 }
 
 NameMap names(const DecoderConfig& c) {
   NameMap map = deepseek_names(c);
-  map.ignored.push_back(concat("model.layers.", c.layers, ".**"));
+  for (int64_t k = 0; k < c.mtp.depth; ++k) {
+    add_head(c, k, map);
+  }
   return map;
 }
 

@@ -17,6 +17,7 @@ struct ExportResult {
   int64_t bytes = 0;  // of weights written
   int64_t tensors = 0;
   std::vector<std::string> lacks;      // see put_texts
+  std::vector<std::string> differs;    // see gguf_differences
   std::vector<std::string> otherwise;  // tensors that could not have the type asked for, and theirs
 };
 

@@ -100,7 +100,9 @@ ExportResult write_folder(const StoredModel& model, const std::filesystem::path&
   std::vector<PlannedTensor> planned;
   std::map<std::string, const NamePair*> pair_of;
   int64_t all = 0;
-  for (const NamePair& pair : names.pairs) {
+  std::vector<NamePair> pairs = names.pairs;
+  pairs.insert(pairs.end(), names.repeated.begin(), names.repeated.end());
+  for (const NamePair& pair : pairs) {
     const Shape& shape = theirs.at(pair.theirs).shape();
     planned.push_back({pair.theirs, dtype, shape});
     pair_of[pair.theirs] = &pair;

@@ -1,6 +1,8 @@
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <regex>
 
 #include "ingot/base/config_diff.h"
 #include "ingot/io/release.h"
@@ -56,6 +58,21 @@ bool nearly_equal(const std::string& a, const std::string& b) {
   const double x = std::strtod(a.c_str(), &a_end);
   const double y = std::strtod(b.c_str(), &b_end);
   return a_end != a.c_str() && *a_end == 0 && *b_end == 0 && std::abs(x - y) <= 1e-6 * std::abs(x);
+}
+
+// llama.cpp takes a model with "phi-3" or "phi3" in its name for Microsoft's, and fails where the
+// vocabulary has not the special tokens of that: such a name is divided.
+void divide_phi3(GgufMetadata& out) {
+  const auto tokens = out.contains("tokenizer.ggml.tokens")
+                          ? out.texts("tokenizer.ggml.tokens", "gguf")
+                          : std::vector<std::string>();
+  const auto present = [&](const char* token) { return std::ranges::count(tokens, token) > 0; };
+  if (present("<s>") && present("</s>") && present("<unk>") && present("<|endoftext|>")) {
+    return;
+  }
+  const std::string name = out.text("general.name", "gguf");
+  out.set("general.name",
+          std::regex_replace(name, std::regex("phi-?3", std::regex::icase), "phi 3"));
 }
 
 void check_codec(GgmlType type) {
@@ -162,7 +179,8 @@ ExportResult write_gguf(const StoredModel& model, const std::filesystem::path& p
   const GgufArchitecture& row = gguf_architecture_of(model.model_type);
   const std::string misfit = gguf_misfit(model.config, model.model_type);
   check(misfit.empty(), ErrorKind::config, model.origin,
-        ": a GGUF file cannot say all of this model: ", misfit);
+        ": a GGUF file cannot say all of this model: ", misfit,
+        model.config.mtp.depth > 0 ? "; --drop-mtp leaves its further heads out" : "");
   ExportResult result;
   GgufHeader header;
   header.metadata.set("general.architecture", row.name);
@@ -170,8 +188,10 @@ ExportResult write_gguf(const StoredModel& model, const std::filesystem::path& p
                       std::filesystem::path(model.origin).lexically_normal().stem().string());
   put_type(type, header.metadata);
   row.write(model.config, header.metadata);
+  result.differs = gguf_differences(row, model.config);
   header.metadata.set_u32(concat(row.name, ".vocab_size"), model.config.vocab);
   result.lacks = put_texts(model, header.metadata);
+  divide_phi3(header.metadata);
   merge(more, header.metadata);
   const std::vector<GgufPair> pairs = row.pairs(model.config);
   for (const GgufPair& pair : pairs) {

@@ -11,6 +11,17 @@
 
 namespace ingot {
 
+// Which rows of ours a tensor of a GGUF file holds, where another holds the rest: of each of
+// `heads` heads of `of` rows the `rows` from `from` on, as [heads, rows, columns] or, transposed,
+// [heads, columns, rows].
+struct GgufHeadRows {
+  int64_t heads = 0;  // 0: it holds all rows
+  int64_t of = 0;
+  int64_t from = 0;
+  int64_t rows = 0;
+  bool transposed = false;
+};
+
 // How one tensor of a GGUF file stands for tensors of ours: theirs is ours, one after the other
 // along the output dimension, in another order of rows, with a number added.
 struct GgufPair {
@@ -22,6 +33,7 @@ struct GgufPair {
   float added = 0;                 // theirs = ours + added
   bool stacked = false;            // along a dimension of its own in front: experts
   std::vector<float> values = {};  // of a constant
+  GgufHeadRows part = {};
 };
 
 // The metadata of one file as an architecture reads it: keys without the architecture's name,
@@ -38,6 +50,8 @@ struct GgufKeys {
   double number(std::string_view key) const;  // the shortest decimal that is the same float
   double number_or(std::string_view key, double otherwise) const;
   std::string text_or(std::string_view key, std::string_view otherwise) const;
+  // The places of an array of booleans that are true. Throws Error(format) for another type.
+  std::vector<int64_t> flagged(std::string_view key) const;
   bool flag_or(std::string_view key, bool otherwise) const;
   // Rows of a tensor that every file has. Throws Error(format).
   int64_t rows(std::string_view tensor) const;
@@ -61,12 +75,15 @@ struct GgufArchitecture {
   std::vector<GgufPair> (*pairs)(const DecoderConfig& config);
   // Where several families go by one name: whether a file is of this one. Without: it is.
   bool (*takes)(const GgufMetadata& metadata) = nullptr;
+  bool windows = false;  // whether llama.cpp computes attention.sliding_window of it
 };
 
 std::span<const GgufArchitecture> gguf_architectures();  // gguf_table.cpp
 // The first whose name a file gives and that takes it. Throws Error(config) naming those there are.
 const GgufArchitecture& gguf_architecture_for(const GgufMetadata& metadata,
                                               const std::string& file);
+// What llama.cpp computes otherwise than this model although the file says it: a line each.
+std::vector<std::string> gguf_differences(const GgufArchitecture& row, const DecoderConfig& config);
 // The one for our model_type; throws Error(config) where llama.cpp has none that Ingot knows.
 const GgufArchitecture& gguf_architecture_of(std::string_view model_type);
 

@@ -19,5 +19,9 @@ GgufArchitecture gguf_gemma2();
 GgufArchitecture gguf_gemma3();
 GgufArchitecture gguf_phi3();
 GgufArchitecture gguf_gpt_neox();
+GgufArchitecture gguf_deepseek_v2();  // gguf_deepseek.cpp
+GgufArchitecture gguf_deepseek_v3();
+GgufArchitecture gguf_joined_deepseek_v2();  // files from before 2025, read alone
+GgufArchitecture gguf_joined_deepseek_v3();
 
 }  // namespace ingot

@@ -53,9 +53,11 @@ std::vector<GgufPair> pairs(const DecoderConfig& c) { return usual_pairs(c, {.no
 }  // namespace
 
 GgufArchitecture gguf_gemma() { return {"gemma", "gemma", read_gemma, write_gemma, pairs}; }
-GgufArchitecture gguf_gemma2() { return {"gemma2", "gemma2", read_gemma2, write_gemma2, pairs}; }
+GgufArchitecture gguf_gemma2() {
+  return {"gemma2", "gemma2", read_gemma2, write_gemma2, pairs, nullptr, true};
+}
 GgufArchitecture gguf_gemma3() {
-  return {"gemma3", "gemma3_text", read_gemma3, write_gemma3, pairs};
+  return {"gemma3", "gemma3_text", read_gemma3, write_gemma3, pairs, nullptr, true};
 }
 
 }  // namespace ingot

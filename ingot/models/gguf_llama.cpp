@@ -3,72 +3,75 @@
 #include "ingot/models/gguf_usual.h"
 
 // llama, and what goes by its name or its layout: rotary pairs lie side by side in the rows of
-// queries and keys, as in Meta's first files.
+// queries and keys, as in Meta's first files. A window is written and read; llama.cpp passes over
+// it.
 namespace ingot {
 namespace {
 
 DecoderConfig read_as(const GgufKeys& keys, const char* family) {
   DecoderConfig c = start_of(family);
   read_usual_keys(keys, c);
+  read_window(keys, c);
   return c;
 }
 
 DecoderConfig read_llama(const GgufKeys& keys) { return complete(read_as(keys, "llama")); }
 
-DecoderConfig read_mistral(const GgufKeys& keys) {
-  DecoderConfig c = read_as(keys, "mistral");
-  c.window = 0;  // llama.cpp looks as far back as there is text
-  return complete(c);
-}
+DecoderConfig read_mistral(const GgufKeys& keys) { return complete(read_as(keys, "mistral")); }
 
 DecoderConfig read_smollm3(const GgufKeys& keys) { return complete(read_as(keys, "smollm3")); }
 
-void write_llama(const DecoderConfig& c, GgufMetadata& out) { write_usual_keys(c, "llama.", out); }
-
-void write_smollm3(const DecoderConfig& c, GgufMetadata& out) {
-  write_usual_keys(c, "smollm3.", out);
+void write_as(const DecoderConfig& c, const std::string& prefix, GgufMetadata& out) {
+  write_usual_keys(c, prefix, out);
+  write_window(c, prefix, out);
 }
+
+void write_llama(const DecoderConfig& c, GgufMetadata& out) { write_as(c, "llama.", out); }
+void write_smollm3(const DecoderConfig& c, GgufMetadata& out) { write_as(c, "smollm3.", out); }
 
 std::vector<GgufPair> pairs(const DecoderConfig& c) {
   return usual_pairs(c, {.interleaved = true});
 }
 
-bool has_no_experts(const GgufMetadata& metadata) {
-  return !metadata.contains("llama.expert_count");
+bool has_experts(const GgufMetadata& metadata) { return metadata.contains("llama.expert_count"); }
+
+bool has_a_window(const GgufMetadata& metadata) {
+  return !has_experts(metadata) && metadata.contains("llama.attention.sliding_window");
+}
+
+bool is_plain(const GgufMetadata& metadata) {
+  return !has_experts(metadata) && !has_a_window(metadata);
 }
 
 DecoderConfig read_mixtral(const GgufKeys& keys) {
   DecoderConfig c = read_as(keys, "mixtral");
   c.mlp_bias = false;
-  c.window = 0;
-  c.moe.experts = keys.size("expert_count");
+  c.moe.experts = read_expert_count(keys);
   c.moe.top_k = keys.size("expert_used_count");
   c.moe.renormalise = true;
   return complete(c);
 }
 
 void write_mixtral(const DecoderConfig& c, GgufMetadata& out) {
-  write_usual_keys(c, "llama.", out);
+  write_as(c, "llama.", out);
   out.set_u32("llama.expert_count", c.moe.experts);
   out.set_u32("llama.expert_used_count", c.moe.top_k);
 }
 
 std::vector<GgufPair> mixtral_pairs(const DecoderConfig& c) {
-  std::vector<GgufPair> out = usual_pairs(c, {.interleaved = true, .mlp = false});
+  std::vector<GgufPair> out = usual_pairs(c, {.interleaved = true});
   add_experts(c, out);
   return out;
 }
 
-bool has_experts(const GgufMetadata& metadata) { return !has_no_experts(metadata); }
-
 }  // namespace
 
 GgufArchitecture gguf_llama() {
-  return {"llama", "llama", read_llama, write_llama, pairs, has_no_experts};
+  return {"llama", "llama", read_llama, write_llama, pairs, is_plain};
 }
 
 GgufArchitecture gguf_mistral() {
-  return {"llama", "mistral", read_mistral, write_llama, pairs, has_no_experts};
+  return {"llama", "mistral", read_mistral, write_llama, pairs, has_a_window};
 }
 
 GgufArchitecture gguf_mixtral() {

@@ -5,7 +5,8 @@
 #include "ingot/models/gguf_usual.h"
 
 // phi3: queries, keys and values joined, gate and up joined, and the divisors of longrope in two
-// tensors.
+// tensors. attention.sliding_window is there always, 0 for none, as llama.cpp's converter has it;
+// llama.cpp reads it and computes none.
 namespace ingot {
 namespace {
 
@@ -27,6 +28,7 @@ DecoderConfig read(const GgufKeys& keys) {
   DecoderConfig c = start_of("phi3");
   c.architecture = "phi3";
   read_usual_keys(keys, c);
+  c.window = keys.size_or("attention.sliding_window", 0);
   if (keys.has_tensor(long_name)) {
     c.rope.scaling = "longrope";
     c.rope.short_factors = widened(keys.values(short_name));
@@ -39,6 +41,7 @@ DecoderConfig read(const GgufKeys& keys) {
 
 void write(const DecoderConfig& c, GgufMetadata& out) {
   write_usual_keys(c, "phi3.", out);
+  out.set_u32("phi3.attention.sliding_window", c.window);
   if (c.rope.scaling == "longrope") {
     out.set_u32("phi3.rope.scaling.original_context_length", c.rope.original_context);
     out.set_f32("phi3.rope.scaling.attn_factor", nn::rotary_amplitude(c.rope, c.context));

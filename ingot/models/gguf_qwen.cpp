@@ -2,22 +2,29 @@
 #include "ingot/models/gguf_families.h"
 #include "ingot/models/gguf_usual.h"
 
-// qwen2, qwen3, qwen3moe and olmo2: queries and keys lie as in the published files.
+// qwen2, qwen3, qwen3moe and olmo2: queries and keys lie as in the published files. Windows are
+// written and read; llama.cpp passes over them.
 namespace ingot {
 namespace {
 
 DecoderConfig read_as(const GgufKeys& keys, const char* family) {
   DecoderConfig c = start_of(family);
   read_usual_keys(keys, c);
+  read_window(keys, c);
   return c;
+}
+
+void write_as(const DecoderConfig& c, const std::string& prefix, GgufMetadata& out) {
+  write_usual_keys(c, prefix, out);
+  write_window(c, prefix, out);
 }
 
 DecoderConfig read_qwen2(const GgufKeys& keys) { return complete(read_as(keys, "qwen2")); }
 DecoderConfig read_qwen3(const GgufKeys& keys) { return complete(read_as(keys, "qwen3")); }
 DecoderConfig read_olmo2(const GgufKeys& keys) { return complete(read_as(keys, "olmo2")); }
 
-void write_qwen2(const DecoderConfig& c, GgufMetadata& out) { write_usual_keys(c, "qwen2.", out); }
-void write_qwen3(const DecoderConfig& c, GgufMetadata& out) { write_usual_keys(c, "qwen3.", out); }
+void write_qwen2(const DecoderConfig& c, GgufMetadata& out) { write_as(c, "qwen2.", out); }
+void write_qwen3(const DecoderConfig& c, GgufMetadata& out) { write_as(c, "qwen3.", out); }
 void write_olmo2(const DecoderConfig& c, GgufMetadata& out) { write_usual_keys(c, "olmo2.", out); }
 
 std::vector<GgufPair> pairs(const DecoderConfig& c) { return usual_pairs(c, {}); }
@@ -26,7 +33,7 @@ DecoderConfig read_qwen3_moe(const GgufKeys& keys) {
   DecoderConfig c = read_as(keys, "qwen3_moe");
   c.qk_norm = true;
   c.mlp_bias = false;
-  c.moe.experts = keys.size("expert_count");
+  c.moe.experts = read_expert_count(keys);
   c.moe.top_k = keys.size("expert_used_count");
   c.moe.hidden = keys.size("expert_feed_forward_length");
   c.moe.renormalise = true;
@@ -34,14 +41,14 @@ DecoderConfig read_qwen3_moe(const GgufKeys& keys) {
 }
 
 void write_qwen3_moe(const DecoderConfig& c, GgufMetadata& out) {
-  write_usual_keys(c, "qwen3moe.", out);
+  write_as(c, "qwen3moe.", out);
   out.set_u32("qwen3moe.expert_count", c.moe.experts);
   out.set_u32("qwen3moe.expert_used_count", c.moe.top_k);
   out.set_u32("qwen3moe.expert_feed_forward_length", c.moe.hidden);
 }
 
 std::vector<GgufPair> qwen3_moe_pairs(const DecoderConfig& c) {
-  std::vector<GgufPair> out = usual_pairs(c, {.mlp = false});
+  std::vector<GgufPair> out = usual_pairs(c, {});
   add_experts(c, out);
   return out;
 }

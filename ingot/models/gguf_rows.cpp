@@ -40,6 +40,59 @@ void decode_rows(const GgufFile& file, const GgufTensor& tensor, int64_t columns
   }
 }
 
+// Between a head as the file has it and the rows of ours that it is: a copy, or transposed.
+void copy_head(std::span<const float> from, std::span<float> to, int64_t rows, bool transposed) {
+  if (!transposed) {
+    std::copy(from.begin(), from.end(), to.begin());
+    return;
+  }
+  const auto height = static_cast<size_t>(rows);
+  const size_t width = from.size() / height;
+  for (size_t i = 0; i < height; ++i) {
+    for (size_t j = 0; j < width; ++j) {
+      to[j * height + i] = from[i * width + j];
+    }
+  }
+}
+
+// The rows of ours in [begin, end) that this tensor holds; the others are another's.
+void read_head_rows(const GgufFile& file, const GgufPair& pair, const TensorDict& shapes,
+                    int64_t begin, int64_t end, std::span<float> out) {
+  const GgufHeadRows& part = pair.part;
+  const auto [rows, columns, together] = gguf_rows(pair, shapes);
+  const int64_t width = columns_of(shapes.at(pair.ours.front()));
+  std::vector<float> stored(static_cast<size_t>(together * columns));
+  std::vector<float> head(stored.size());
+  for (int64_t h = begin / part.of; h * part.of < end; ++h) {
+    decode_rows(file, file.tensor(pair.theirs), columns, h * together, (h + 1) * together, stored);
+    copy_head(stored, head, together, part.transposed);
+    const int64_t first = h * part.of + part.from;
+    const int64_t from = std::max(begin, first);
+    const int64_t to = std::min(end, first + part.rows);
+    if (from < to) {
+      std::copy_n(head.data() + (from - first) * width, (to - from) * width,
+                  out.data() + (from - begin) * width);
+    }
+  }
+}
+
+void make_head_rows(const StoredModel& stored, const GgufPair& pair, int64_t begin, int64_t end,
+                    std::span<float> out) {
+  const GgufHeadRows& part = pair.part;
+  const auto [rows, columns, together] = gguf_rows(pair, stored.shapes);
+  const auto size = static_cast<size_t>(together * columns);
+  std::vector<float> head(size);
+  for (int64_t h = begin / together; h * together < end; ++h) {
+    const int64_t first = h * part.of + part.from;
+    stored.read(pair.ours.front(), first, first + part.rows, head);
+    copy_head(
+        head,
+        out.subspan(
+            static_cast<size_t>(h * together - begin) * size / static_cast<size_t>(together), size),
+        part.rows, part.transposed);
+  }
+}
+
 void add_to(std::span<float> values, float added) {
   if (added != 0) {
     for (float& value : values) {
@@ -54,6 +107,11 @@ GgufRows gguf_rows(const GgufPair& pair, const TensorDict& shapes) {
   if (pair.ours.empty()) {
     return {static_cast<int64_t>(pair.values.size()), 1, 1};
   }
+  if (const GgufHeadRows& part = pair.part; part.heads > 0) {
+    const int64_t columns = columns_of(shapes.at(pair.ours.front()));
+    return part.transposed ? GgufRows{part.heads * columns, part.rows, columns}
+                           : GgufRows{part.heads * part.rows, columns, part.rows};
+  }
   GgufRows out{0, columns_of(shapes.at(pair.ours.front())), 1};
   for (const std::string& one : pair.ours) {
     out.rows += rows_of(shapes.at(one));
@@ -67,6 +125,10 @@ GgufRows gguf_rows(const GgufPair& pair, const TensorDict& shapes) {
 Shape gguf_shape(const GgufPair& pair, const TensorDict& shapes) {
   if (pair.ours.empty()) {
     return {static_cast<int64_t>(pair.values.size())};
+  }
+  if (pair.part.heads > 0) {
+    const auto [rows, columns, together] = gguf_rows(pair, shapes);
+    return {pair.part.heads, together, columns};
   }
   Shape shape = shapes.at(pair.ours.front()).shape();
   if (pair.stacked) {
@@ -102,6 +164,10 @@ void check_gguf_tensors(const GgufFile& file, const std::vector<GgufPair>& pairs
 
 void read_gguf_rows(const GgufFile& file, const GgufPair& pair, const std::string& ours,
                     const TensorDict& shapes, int64_t begin, int64_t end, std::span<float> out) {
+  if (pair.part.heads > 0) {
+    read_head_rows(file, pair, shapes, begin, end, out);
+    return;
+  }
   const GgufTensor& tensor = file.tensor(pair.theirs);
   const auto [rows, columns, together] = gguf_rows(pair, shapes);
   const int64_t first = rows_before(pair, ours, shapes) + begin;
@@ -128,6 +194,10 @@ void make_gguf_rows(const StoredModel& stored, const GgufPair& pair, int64_t beg
                     std::span<float> out) {
   if (pair.ours.empty()) {
     std::copy(pair.values.begin() + begin, pair.values.begin() + end, out.begin());
+    return;
+  }
+  if (pair.part.heads > 0) {
+    make_head_rows(stored, pair, begin, end, out);
     return;
   }
   const auto [rows, columns, together] = gguf_rows(pair, stored.shapes);

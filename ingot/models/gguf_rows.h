@@ -19,17 +19,18 @@ Shape gguf_shape(const GgufPair& pair, const TensorDict& shapes);
 void check_gguf_tensors(const GgufFile& file, const std::vector<GgufPair>& pairs,
                         const TensorDict& shapes);
 
-// Rows [begin, end) of ours out of the file.
+// Rows [begin, end) of ours out of the file; of a pair that holds a part of each head only those
+// rows are filled.
 void read_gguf_rows(const GgufFile& file, const GgufPair& pair, const std::string& ours,
                     const TensorDict& shapes, int64_t begin, int64_t end, std::span<float> out);
 
 // Rows [begin, end) of a pair's tensor as the file has them, made of a stored model's. Both begin
-// and end where a head does if the pair is interleaved.
+// and end where a head does if rows belong together.
 void make_gguf_rows(const StoredModel& stored, const GgufPair& pair, int64_t begin, int64_t end,
                     std::span<float> out);
 
 // Rows and columns of a pair's tensor, and the rows that belong together: a head of an interleaved
-// one, otherwise 1.
+// one or of a part of heads, otherwise 1.
 struct GgufRows {
   int64_t rows;
   int64_t columns;

@@ -22,10 +22,24 @@ double shortest(double value) {
 }  // namespace
 
 std::span<const GgufArchitecture> gguf_architectures() {
-  static const GgufArchitecture table[] = {
-      gguf_gpt2(),   gguf_llama(),  gguf_mistral(), gguf_mixtral(),   gguf_smollm3(),
-      gguf_qwen2(),  gguf_qwen3(),  gguf_olmo2(),   gguf_qwen3_moe(), gguf_gemma(),
-      gguf_gemma2(), gguf_gemma3(), gguf_phi3(),    gguf_gpt_neox()};
+  static const GgufArchitecture table[] = {gguf_gpt2(),
+                                           gguf_llama(),
+                                           gguf_mistral(),
+                                           gguf_mixtral(),
+                                           gguf_smollm3(),
+                                           gguf_qwen2(),
+                                           gguf_qwen3(),
+                                           gguf_olmo2(),
+                                           gguf_qwen3_moe(),
+                                           gguf_gemma(),
+                                           gguf_gemma2(),
+                                           gguf_gemma3(),
+                                           gguf_phi3(),
+                                           gguf_gpt_neox(),
+                                           gguf_deepseek_v2(),
+                                           gguf_deepseek_v3(),
+                                           gguf_joined_deepseek_v2(),
+                                           gguf_joined_deepseek_v3()};
   return table;
 }
 
@@ -86,6 +100,22 @@ double GgufKeys::number_or(std::string_view key, double otherwise) const {
 
 std::string GgufKeys::text_or(std::string_view key, std::string_view otherwise) const {
   return header.metadata.text_or(prefix + std::string(key), otherwise, file);
+}
+
+std::vector<int64_t> GgufKeys::flagged(std::string_view key) const {
+  const std::string full = prefix + std::string(key);
+  const GgufValue* value = header.metadata.find(full);
+  const auto* array = value == nullptr ? nullptr : std::get_if<GgufArray>(&value->value);
+  const auto* flags = array == nullptr ? nullptr : std::get_if<std::vector<bool>>(&array->values);
+  check(flags != nullptr, ErrorKind::format, file, ": ", full,
+        ": must be a list of booleans: ", value == nullptr ? "absent" : shown(*value));
+  std::vector<int64_t> out;
+  for (size_t i = 0; i < flags->size(); ++i) {
+    if ((*flags)[i]) {
+      out.push_back(static_cast<int64_t>(i));
+    }
+  }
+  return out;
 }
 
 bool GgufKeys::flag_or(std::string_view key, bool otherwise) const {

@@ -109,23 +109,27 @@ LayerParts joined(LayerParts first, const LayerParts& second) {
   return first;
 }
 
+void add_layer(const std::string& theirs, const std::string& ours, const LayerParts& parts,
+               NameMap& map) {
+  const auto add = [&](const LayerPart& part, const char* tensor) {
+    NamePair pair{theirs + part.theirs + tensor, {}, Stored::as_ours, part.alternating};
+    for (const std::string& one : part.ours) {
+      pair.ours.push_back(ours + one + tensor);
+    }
+    map.pairs.push_back(std::move(pair));
+  };
+  for (const LayerPart& part : parts) {
+    add(part, part.whole ? "" : ".weight");
+    if (part.bias) {
+      add(part, ".bias");
+    }
+  }
+}
+
 void add_layers(const DecoderConfig& c, const std::string& prefix, const PartsOfLayer& parts,
                 NameMap& map) {
   for (int64_t layer = 0; layer < c.layers; ++layer) {
-    const auto add = [&](const LayerPart& part, const char* tensor) {
-      NamePair pair{
-          concat(prefix, layer, ".", part.theirs, tensor), {}, Stored::as_ours, part.alternating};
-      for (const std::string& ours : part.ours) {
-        pair.ours.push_back(concat("layers.", layer, ".", ours, tensor));
-      }
-      map.pairs.push_back(std::move(pair));
-    };
-    for (const LayerPart& part : parts(layer)) {
-      add(part, part.whole ? "" : ".weight");
-      if (part.bias) {
-        add(part, ".bias");
-      }
-    }
+    add_layer(concat(prefix, layer, "."), concat("layers.", layer, "."), parts(layer), map);
   }
 }
 

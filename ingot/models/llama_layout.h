@@ -57,6 +57,9 @@ LayerParts norm_parts();                             // the norms before attenti
 LayerParts llama_parts(const DecoderConfig& c);      // all of these
 LayerParts joined(LayerParts first, const LayerParts& second);
 
+// `theirs`.….weight and .bias of one layer, and their places below `ours`.
+void add_layer(const std::string& theirs, const std::string& ours, const LayerParts& parts,
+               NameMap& map);
 // `prefix`N.`theirs`.weight and .bias of every layer N.
 void add_layers(const DecoderConfig& c, const std::string& prefix, const PartsOfLayer& parts,
                 NameMap& map);

@@ -1,5 +1,6 @@
 #include "ingot/models/pretrained.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "ingot/base/describe.h"
@@ -11,26 +12,6 @@
 
 namespace ingot {
 namespace {
-
-// Refuses sizes that no file has, before anything is made from them.
-void check_sizes(DecoderConfig& config, const std::string& file, int64_t tensors) {
-  constexpr int64_t largest = int64_t{1} << 30;
-  const Fields fields = fields_of(config);
-  try {
-    for (const Field& field : fields.all()) {
-      const auto value = field.checked(field.get());
-      const auto* whole = value ? std::get_if<int64_t>(&*value) : nullptr;
-      check(whole == nullptr || *whole <= largest, ErrorKind::config, field.path,
-            ": larger than any model: got ", text_of(value));
-    }
-  } catch (Error& error) {
-    error.within(file);
-    throw;
-  }
-  check(config.layers <= tensors, ErrorKind::config, file,
-        ": more layers than tensors: ", config.layers, " layers, the files hold ", tensors,
-        " tensors");
-}
 
 // The embedding may have more rows than the vocabulary, to divide evenly: they are kept, as tokens
 // that no text has.
@@ -51,6 +32,22 @@ void take_rows(DecoderConfig& config, const NameMap& names, const TensorDict& pu
                ": the ", rows - config.vocab, " rows of padding are kept, and count as tokens");
       config.vocab = rows;
     }
+  }
+}
+
+// Whether a pair is of a head that predicts further tokens.
+bool is_of_a_head(const NamePair& pair) { return pair.ours.front().starts_with("mtp."); }
+
+// Programs that leave out such heads leave their number in config.json.
+void leave_out_absent_heads(DecoderConfig& config, const NameMap& names,
+                            const TensorDict& published, const std::string& file) {
+  const auto is_there = [&](const NamePair& pair) {
+    return is_of_a_head(pair) && published.contains(pair.theirs);
+  };
+  if (config.mtp.depth > 0 && std::ranges::none_of(names.pairs, is_there)) {
+    log_info(file, ": names ", config.mtp.depth,
+             " heads for further tokens, of which the files hold nothing: the model has none");
+    config.mtp = {};
   }
 }
 
@@ -90,6 +87,25 @@ const char* published_dtype(DType dtype) {
   }
 }
 
+void check_sizes(DecoderConfig& config, const std::string& file, int64_t tensors) {
+  constexpr int64_t largest = int64_t{1} << 30;
+  const Fields fields = fields_of(config);
+  try {
+    for (const Field& field : fields.all()) {
+      const auto value = field.checked(field.get());
+      const auto* whole = value ? std::get_if<int64_t>(&*value) : nullptr;
+      check(whole == nullptr || *whole <= largest, ErrorKind::config, field.path,
+            ": larger than any model: got ", text_of(value));
+    }
+  } catch (Error& error) {
+    error.within(file);
+    throw;
+  }
+  check(config.layers <= tensors, ErrorKind::config, file,
+        ": more layers than tensors: ", config.layers, " layers, the files hold ", tensors,
+        " tensors");
+}
+
 PublishedFolder read_published(const std::filesystem::path& folder) {
   const std::filesystem::path file = folder / "config.json";
   const nlohmann::json config = parse_json_file(file);
@@ -102,6 +118,7 @@ PublishedFolder read_published(const std::filesystem::path& folder) {
   out.config = architecture.read(config, file.string());
   check_sizes(out.config, file.string(), static_cast<int64_t>(stored.names().size()));
   out.tensors = stored.tensors().renamed(architecture.spelled);
+  leave_out_absent_heads(out.config, architecture.names(out.config), out.tensors, file.string());
   take_rows(out.config, architecture.names(out.config), out.tensors, file.string());
   return out;
 }

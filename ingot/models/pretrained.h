@@ -31,6 +31,10 @@ struct PublishedFolder {
 // Throws Error(io), Error(format) or Error(config), each naming the file.
 PublishedFolder read_published(const std::filesystem::path& folder);
 
+// Refuses sizes that no file has and numbers outside their ranges, before anything is made from
+// them; `tensors`: how many the files hold. Throws Error(config) naming `file` and the field.
+void check_sizes(DecoderConfig& config, const std::string& file, int64_t tensors);
+
 // Reads a folder. Weights are converted to `dtype`; without one they keep the type the file stores
 // the embedding in. Throws Error(io), Error(format) or Error(config), each naming the file.
 Pretrained load_pretrained(const std::filesystem::path& folder,

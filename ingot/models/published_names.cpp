@@ -1,6 +1,7 @@
 #include "ingot/models/published_names.h"
 
 #include <algorithm>
+#include <cstring>
 #include <unordered_set>
 
 #include "ingot/ops/shape.h"
@@ -78,6 +79,15 @@ void take_apart(const NamePair& pair, const Tensor& stored, const TensorDict& sh
   }
 }
 
+bool same_values(const Tensor& a, const Tensor& b) {
+  if (a.shape() != b.shape() || a.dtype() != b.dtype()) {
+    return false;
+  }
+  const Tensor x = dense(a);
+  const Tensor y = dense(b);
+  return std::memcmp(x.view().data, y.view().data, static_cast<size_t>(x.bytes())) == 0;
+}
+
 bool is_ignored(const NameMap& map, const std::string& name) {
   return std::any_of(map.ignored.begin(), map.ignored.end(),
                      [&](const std::string& pattern) { return matches(pattern, name); });
@@ -102,6 +112,14 @@ TensorDict from_published(const NameMap& map, const TensorDict& published,
       take_apart(pair, published.at(pair.theirs), shapes, out);
     }
   }
+  for (const NamePair& pair : map.repeated) {
+    used.insert(pair.theirs);
+    if (published.contains(pair.theirs) && out.contains(pair.ours.front()) &&
+        !same_values(published.at(pair.theirs), out.at(pair.ours.front()))) {
+      problems += concat("\n  differs: ", pair.theirs, " is not the tensor it repeats, which is ",
+                         pair.ours.front(), " here");
+    }
+  }
   for (const auto& [name, tensor] : published) {
     if (!used.contains(name) && !is_ignored(map, name)) {
       problems += concat("\n  unexpected: ", name, " ", tensor.shape());
@@ -122,6 +140,9 @@ TensorDict to_published(const NameMap& map, const TensorDict& ours) {
     const Tensor joined = parts.size() == 1 ? parts.front() : alternating(parts, pair.alternating);
     out.add(pair.theirs,
             pair.stored == Stored::transposed ? copy_of(transposed(joined, 0, 1)) : joined);
+  }
+  for (const NamePair& pair : map.repeated) {
+    out.add(pair.theirs, ours.at(pair.ours.front()));
   }
   return out;
 }

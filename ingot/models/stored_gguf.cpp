@@ -71,6 +71,7 @@ void take_config(const GgufFile& file, const GgufArchitecture& row, StoredModel&
   }
   out.config = row.read({file.header(), out.origin, std::string(row.name) + ".",
                          [&](const GgufTensor& tensor) { return file.bytes(tensor); }});
+  check_sizes(out.config, file.name(), static_cast<int64_t>(file.tensors().size()));
   nlohmann::json json = nlohmann::json::object();
   published.write(plainest(out.config), json);
   out.published = json.dump(2);
@@ -91,15 +92,17 @@ StoredModel open_gguf(const std::filesystem::path& path) {
   out.shapes = Decoder(out.config, DType::f32, meta_device).parameters();
   const auto pairs = std::make_shared<const std::vector<GgufPair>>(row.pairs(out.config));
   check_gguf_tensors(*file, *pairs, out.shapes);
-  std::map<std::string, const GgufPair*> pair_of;
+  std::map<std::string, std::vector<const GgufPair*>> pairs_of;  // two where heads are divided
   for (const GgufPair& pair : *pairs) {
     for (const std::string& ours : pair.ours) {
-      pair_of[ours] = &pair;
+      pairs_of[ours].push_back(&pair);
     }
   }
-  out.read = [file, pairs, pair_of, shapes = out.shapes](const std::string& ours, int64_t begin,
-                                                         int64_t end, std::span<float> values) {
-    read_gguf_rows(*file, *pair_of.at(ours), ours, shapes, begin, end, values);
+  out.read = [file, pairs, pairs_of, shapes = out.shapes](const std::string& ours, int64_t begin,
+                                                          int64_t end, std::span<float> values) {
+    for (const GgufPair* pair : pairs_of.at(ours)) {
+      read_gguf_rows(*file, *pair, ours, shapes, begin, end, values);
+    }
   };
   out.release = [file] {
     if (!file->tensors().empty()) {

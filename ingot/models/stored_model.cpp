@@ -2,9 +2,12 @@
 
 #include <array>
 #include <cstring>
+#include <nlohmann/json.hpp>
 
 #include "ingot/base/error.h"
 #include "ingot/base/files.h"
+#include "ingot/base/json.h"
+#include "ingot/models/architecture.h"
 #include "ingot/tensor/copy.h"
 #include "ingot/tensor/factories.h"
 #include "ingot/tensor/layout.h"
@@ -67,6 +70,20 @@ StoredModel open_model(const std::filesystem::path& path) {
         "checkpoint "
         "of llama2.c or llm.c (.bin)");
   return open_llama2c(path);
+}
+
+StoredModel without_heads(StoredModel model) {
+  if (model.config.mtp.depth > 0) {
+    model.config.mtp = {};
+    model.shapes = Decoder(model.config, DType::f32, meta_device).parameters();
+    const Architecture& family = architecture_of(model.config);
+    nlohmann::json published = parse_json(model.published, model.origin);
+    published.erase("decoder");  // of our own format, which a model without heads may not need
+    family.write(plainest(model.config), published);
+    model.published = published.dump(2);
+    model.model_type = family.model_type;
+  }
+  return model;
 }
 
 Pretrained load_stored(const StoredModel& stored, std::optional<DType> dtype) {

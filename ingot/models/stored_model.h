@@ -55,6 +55,9 @@ StoredModel open_gguf(const std::filesystem::path& path);
 StoredModel open_llama2c(const std::filesystem::path& path);
 StoredModel open_llmc(const std::filesystem::path& path);
 
+// The model without the heads that predict further tokens, for programs that know none.
+StoredModel without_heads(StoredModel model);
+
 // The whole model in memory. Without `dtype`: the stored model's.
 Pretrained load_stored(const StoredModel& stored, std::optional<DType> dtype = std::nullopt);
 

@@ -26,7 +26,7 @@ constexpr std::string_view bloom = R"( ?[^(\s|.,!?…。，、।۔،)]+)";
 constexpr std::string_view cjk_run = R"([一-龥ࠀ-一가-퟿]+)";
 
 struct PreTokenizers {
-  std::vector<std::string_view> names;  // values of tokenizer.ggml.pre
+  std::vector<std::string_view> names;  // values of tokenizer.ggml.pre; the first is written
   Patterns patterns;                    // text is cut by each in turn, matches and gaps alike
   bool ignore_merges = false;
 };
@@ -37,7 +37,7 @@ const std::vector<PreTokenizers>& pre_tokenizers() {
         "jina-v2-es", "jina-v2-de", "trillion", "granite-docling", "gigachat", "a.x-4.0", "mellum",
         "exaone4"},
        {gpt2_regex}},
-      {{"llama3", "llama-v3", "llama-bpe", "falcon3", "falcon-h1", "pixtral", "midm-2.0", "lfm2"},
+      {{"llama-bpe", "llama3", "llama-v3", "falcon3", "falcon-h1", "pixtral", "midm-2.0", "lfm2"},
        {gguf_llama3_pattern},
        true},
       {{"dbrx", "smaug-bpe", "chatglm-bpe", "glm4"}, {gguf_llama3_pattern}},
@@ -222,6 +222,15 @@ void add_frame(const GgufVocabulary& in, TokenizerSpec& spec) {
 }
 
 }  // namespace
+
+std::string gguf_pre_of(const std::vector<std::string>& patterns) {
+  for (const PreTokenizers& entry : pre_tokenizers()) {
+    if (std::ranges::equal(entry.patterns, patterns)) {
+      return std::string(entry.names.front());
+    }
+  }
+  return "";
+}
 
 TokenizerSpec from_gguf(const GgufVocabulary& vocabulary) {
   const GgufVocabulary in = with_defaults(vocabulary);

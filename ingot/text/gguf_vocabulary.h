@@ -50,6 +50,10 @@ enum class GgufTokenType : int32_t {
 // missing, unknown or contradictory.
 TokenizerSpec from_gguf(const GgufVocabulary& vocabulary);
 
+// The value of .pre with which llama.cpp cuts a text by each of these patterns in turn, matches and
+// gaps alike; "" where it has none. Empty patterns have none.
+std::string gguf_pre_of(const std::vector<std::string>& patterns);
+
 // The vocabulary of a tokenizer.json (with the folder's other files, null where absent) for a model
 // of `vocab` rows, which unused tokens fill up. Empty where llama.cpp has no tokenizer that
 // certainly does the same; `why` then says what stands against it.

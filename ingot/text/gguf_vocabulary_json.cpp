@@ -1,25 +1,16 @@
 #include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <unordered_map>
 
 #include "ingot/text/gguf_vocabulary.h"
+#include "ingot/text/word_pattern.h"
 
 // From Hugging Face's tokenizer.json to llama.cpp's tokenizers.
 namespace ingot {
 namespace {
 
 using nlohmann::json;
-
-struct Divider {
-  std::string_view pre;      // llama.cpp's name
-  std::string_view pattern;  // the published regular expression
-};
-
-// Patterns of pre_tokenizer.Split that llama.cpp knows under a name of its own
-// (src/llama-vocab.cpp).
-constexpr std::array<Divider, 2> dividers = {
-    {{"llama-bpe", gguf_llama3_pattern}, {"qwen2", gguf_qwen2_pattern}}};
 
 // A member of an object, null where there is none.
 const json& member(const json& object, const char* name) {
@@ -38,24 +29,39 @@ std::vector<json> parts_of(const json& step, const char* list) {
   return step.is_object() ? std::vector<json>{step} : std::vector<json>{};
 }
 
+// The patterns that a step before the last cuts by; nothing where it is no pattern of its own.
+std::optional<std::string> pattern_of(const json& part) {
+  const std::string type = word(member(part, "type"));
+  if (type == "Digits" && member(part, "individual_digits") == json(true)) {
+    return R"(\p{N})";
+  }
+  const std::string behavior = word(member(part, "behavior"));
+  const bool inverted = member(part, "invert") == json(true);
+  // Where a pattern matches everything it is the same whether gaps are kept or removed.
+  const bool isolates = type == "Split" && ((behavior == "Isolated" && !inverted) ||
+                                            (behavior == "Removed" && inverted));
+  const std::string pattern = word(member(member(part, "pattern"), "Regex"));
+  return isolates && !pattern.empty() ? std::optional(pattern) : std::nullopt;
+}
+
 // llama.cpp's name for how text is divided before bytes are merged; "" where it has none.
 std::string divider_of(const json& tokenizer) {
   const std::vector<json> parts = parts_of(member(tokenizer, "pre_tokenizer"), "pretokenizers");
-  const auto is_bytes = [](const json& part) { return word(member(part, "type")) == "ByteLevel"; };
-  if (parts.empty() || !is_bytes(parts.back())) {
+  if (parts.empty() || word(member(parts.back(), "type")) != "ByteLevel") {
     return "";
   }
-  const bool own_pattern = member(parts.back(), "use_regex") != json(false);
-  if (parts.size() == 1 && own_pattern) {
-    return "gpt-2";
+  std::vector<std::string> patterns;
+  for (size_t i = 0; i + 1 < parts.size(); ++i) {
+    const auto pattern = pattern_of(parts[i]);
+    if (!pattern) {
+      return "";
+    }
+    patterns.push_back(*pattern);
   }
-  if (parts.size() != 2 || own_pattern || word(member(parts[0], "type")) != "Split") {
-    return "";
+  if (member(parts.back(), "use_regex") != json(false)) {
+    patterns.emplace_back(gpt2_regex);
   }
-  const std::string pattern = word(member(member(parts[0], "pattern"), "Regex"));
-  const auto* found = std::find_if(dividers.begin(), dividers.end(),
-                                   [&](const Divider& one) { return one.pattern == pattern; });
-  return found == dividers.end() ? "" : std::string(found->pre);
+  return gguf_pre_of(patterns);
 }
 
 bool prepends_space(const json& tokenizer) {

@@ -74,5 +74,44 @@ TEST(PublishedTokenizers, GiveEveryIdOfGgufVocabularies) {
   EXPECT_GE(found, 5);
 }
 
+// A name of every way that byte-level tokenizers cut text: read, written as tokenizer.json spells
+// it, and named again.
+TEST(GgufVocabularies, NameTheWayTextIsCut) {
+  for (const char* pre : {"gpt-2", "llama-bpe", "qwen2", "gpt-4o", "tekken", "starcoder", "smollm",
+                          "deepseek-coder", "deepseek-v3", "bloom", "viking", "falcon"}) {
+    SCOPED_TRACE(pre);
+    GgufVocabulary some;
+    some.source = "x";
+    some.model = "gpt2";
+    some.pre = pre;
+    some.tokens = {"a", "b"};
+    const std::string cut = from_gguf(some).pre_tokenizer;
+    const Json tokenizer = {
+        {"pre_tokenizer", Json::parse(cut)},
+        {"model", {{"type", "BPE"}, {"vocab", {{"a", 0}, {"b", 1}}}, {"merges", Json::array()}}}};
+    std::string why;
+    const auto named = to_gguf(tokenizer, Json(), Json(), 2, why);
+    ASSERT_TRUE(named) << why;
+    some.pre = named->pre;
+    EXPECT_EQ(from_gguf(some).pre_tokenizer, cut) << named->pre;
+  }
+  // As SmolLM's file spells it.
+  const Json digits = {{"type", "Digits"}, {"individual_digits", true}};
+  const Json bytes = {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", true}};
+  const Json model = {{"type", "BPE"}, {"vocab", {{"a", 0}}}, {"merges", Json::array()}};
+  std::string why;
+  const auto smollm =
+      to_gguf({{"pre_tokenizer", {{"type", "Sequence"}, {"pretokenizers", {digits, bytes}}}},
+               {"model", model}},
+              Json(), Json(), 1, why);
+  ASSERT_TRUE(smollm) << why;
+  EXPECT_EQ(smollm->pre, "starcoder");
+  const Json groups = {{"type", "Digits"}, {"individual_digits", false}};
+  EXPECT_FALSE(
+      to_gguf({{"pre_tokenizer", {{"type", "Sequence"}, {"pretokenizers", {groups, bytes}}}},
+               {"model", model}},
+              Json(), Json(), 1, why));
+}
+
 }  // namespace
 }  // namespace ingot::testing
