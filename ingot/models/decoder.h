@@ -6,6 +6,7 @@
 
 #include "ingot/models/decoder_config.h"
 #include "ingot/nn/embedding.h"
+#include "ingot/nn/kv_cache.h"
 
 namespace ingot {
 
@@ -35,7 +36,7 @@ class Decoder : public nn::Module {
   // The same, with what each layer's router decided (without the weights), in order of layers.
   Tensor hidden(const Tensor& ids, const BatchInfo& info, std::vector<nn::Routed>& routed) const;
   // The same for tokens that follow those in `cache`, which then holds them too. Under NoGrad.
-  Tensor hidden(const Tensor& ids, nn::KvCache& cache, const BatchInfo& info = {}) const;
+  Tensor hidden(const Tensor& ids, nn::TokenCache& cache, const BatchInfo& info = {}) const;
   // The logits of hidden states: [..., D] → [..., V].
   Tensor logits_of(const Tensor& hidden) const;
   Tensor logits(const Tensor& ids, const BatchInfo& info = {}) const;  // [B, T, V]
@@ -43,6 +44,8 @@ class Decoder : public nn::Module {
 
   // Whether keys cached for a text of one length are wrong in a text of the other.
   bool turns_anew(int64_t from, int64_t to) const;
+  // What a cache of `batch` rows, or one of pages, has room for.
+  nn::KvCacheShape cache_shape(int64_t batch, int64_t capacity) const;
   nn::KvCache make_cache(int64_t batch, int64_t capacity) const;
 
   // Keeps the weights of all linear maps, the output map among them, in 8 bits from here on: for
@@ -62,7 +65,7 @@ class Decoder : public nn::Module {
   std::optional<nn::Linear> head;  // untied only, or in 8 bits
 
  private:
-  Tensor run(const Tensor& ids, nn::KvCache* cache, const BatchInfo& info,
+  Tensor run(const Tensor& ids, nn::TokenCache* cache, const BatchInfo& info,
              TensorList* aside = nullptr) const;
   Tensor embedded(const Tensor& ids, const Tensor& places) const;
   nn::Context context_of(const Tensor& places, const BatchInfo& info) const;
