@@ -4,11 +4,10 @@
 #include <span>
 #include <vector>
 
+#include "ingot/generate/tokens.h"
 #include "ingot/models/decoder.h"
 
 namespace ingot {
-
-using Tokens = std::vector<int64_t>;
 
 // Texts that a model continues side by side, one token a row at a time, with cached keys and
 // values. A text that outgrows the model's context goes on from its last half, read again; where

@@ -2,53 +2,80 @@
 
 #include <algorithm>
 
+#include "ingot/generate/scheduler.h"
+
 namespace ingot {
 namespace {
 
-int64_t drawn_token(std::span<const float> logits, const GenerateConfig& config, size_t place,
-                    size_t row) {
-  if (config.sampling.temperature == 0) {
-    return likeliest(logits);
+void check_prompts(const std::vector<Tokens>& prompts, int64_t context) {
+  check(!prompts.empty(), ErrorKind::argument, "generate: no prompts");
+  for (size_t row = 0; row < prompts.size(); ++row) {
+    const auto size = static_cast<int64_t>(prompts[row].size());
+    check(size > 0, ErrorKind::argument, "generate: prompt ", row, " is empty; give one token");
+    check(size <= context, ErrorKind::argument, "generate: prompt ", row,
+          " is longer than the model's context: ", size, " tokens, context ", context);
   }
-  const Philox random({static_cast<uint64_t>(config.seed), place, site_named("generate")});
-  return token_at(token_probabilities(logits, config.sampling), random.uniform_f64(row));
 }
 
-bool ends(int64_t token, const GenerateConfig& config) {
-  return std::find(config.stop_tokens.begin(), config.stop_tokens.end(), token) !=
-         config.stop_tokens.end();
+// Room for as many rows as a step may hold, each as long as the longest gets.
+SchedulerConfig room_of(const std::vector<Tokens>& prompts, int64_t max_tokens, int64_t context) {
+  constexpr size_t most_rows = 64;
+  size_t longest = 0;
+  for (const Tokens& prompt : prompts) {
+    longest = std::max(longest, prompt.size());
+  }
+  SchedulerConfig out =
+      room_for(static_cast<int64_t>(std::min(prompts.size(), most_rows)),
+               std::min(context, static_cast<int64_t>(longest) + std::min(max_tokens, context)));
+  out.go_on = true;
+  return out;
 }
 
 }  // namespace
 
+int64_t drawn_token(std::span<const float> logits, const GenerateConfig& config, int64_t place,
+                    int64_t choice) {
+  if (config.sampling.temperature == 0) {
+    return likeliest(logits);
+  }
+  const Philox random(
+      {static_cast<uint64_t>(config.seed), static_cast<uint64_t>(place), site_named("generate")});
+  return token_at(token_probabilities(logits, config.sampling),
+                  random.uniform_f64(static_cast<uint64_t>(choice)));
+}
+
+bool is_stop(int64_t token, const GenerateConfig& config) {
+  return std::find(config.stop_tokens.begin(), config.stop_tokens.end(), token) !=
+         config.stop_tokens.end();
+}
+
 std::vector<Tokens> generate(const Decoder& model, const std::vector<Tokens>& prompts,
                              const GenerateConfig& config, const OnToken& on_token) {
+  const int64_t context = model.config().context;
+  check_prompts(prompts, context);
   std::vector<Tokens> out(prompts.size());
-  if (config.max_tokens == 0) {
-    return out;
-  }
-  Decoding decoding(model, prompts, config.max_tokens);
-  const auto vocabulary = static_cast<size_t>(model.config().vocab);
-  std::vector<bool> done(prompts.size(), false);
-  Tokens next(prompts.size());
-  for (int64_t count = 0;; ++count) {
-    const auto logits = decoding.logits().values<float>();
-    for (size_t row = 0; row < out.size(); ++row) {
-      if (done[row]) {
-        continue;  // its place in the batch is fed the same token again, and not looked at
+  Scheduler scheduler(model, room_of(prompts, config.max_tokens, context));
+  for (size_t row = 0; row < prompts.size(); ++row) {
+    Request request;
+    request.prompt = prompts[row];
+    request.config = config;
+    request.choice = static_cast<int64_t>(row);
+    if (on_token) {
+      request.on_token = [&on_token, row](const Drawn& drawn) {
+        return on_token(static_cast<int64_t>(row), drawn.token);
+      };
+    }
+    request.on_end = [&out, row](const Answer& answer) {
+      if (answer.failure) {
+        throw Error(*answer.failure);
       }
-      next[row] = drawn_token(logits.subspan(row * vocabulary, vocabulary), config,
-                              decoding.texts()[row].size(), row);
-      out[row].push_back(next[row]);
-      const bool wanted = !on_token || on_token(static_cast<int64_t>(row), next[row]);
-      done[row] = !wanted || ends(next[row], config);
-    }
-    if (count + 1 == config.max_tokens ||
-        std::find(done.begin(), done.end(), false) == done.end()) {
-      return out;
-    }
-    decoding.feed(next);
+      out[row] = answer.tokens;
+    };
+    scheduler.add(std::move(request));
   }
+  while (scheduler.step()) {
+  }
+  return out;
 }
 
 }  // namespace ingot

@@ -42,14 +42,18 @@ void keep_top_k(std::vector<double>& p, size_t k) {
   renormalise(p);
 }
 
-void keep_top_p(std::vector<double>& p, double mass) {
-  std::vector<size_t> order;
+std::vector<size_t> possible_tokens(const std::vector<double>& p) {
+  std::vector<size_t> out;
   for (size_t i = 0; i < p.size(); ++i) {
     if (p[i] > 0) {
-      order.push_back(i);
+      out.push_back(i);
     }
   }
-  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return comes_before(p, a, b); });
+  return out;
+}
+
+// Keeps the first of `order` that have `mass` together.
+void keep_first(std::vector<double>& p, const std::vector<size_t>& order, double mass) {
   double sum = 0;
   for (size_t i = 0; i < order.size(); ++i) {
     const bool enough = i > 0 && sum >= mass;
@@ -57,6 +61,28 @@ void keep_top_p(std::vector<double>& p, double mass) {
     p[order[i]] = enough ? 0 : p[order[i]];
   }
   renormalise(p);
+}
+
+void keep_top_p(std::vector<double>& p, double mass) {
+  std::vector<size_t> order = possible_tokens(p);
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return comes_before(p, a, b); });
+  keep_first(p, order, mass);
+}
+
+void keep_typical(std::vector<double>& p, double mass) {
+  std::vector<size_t> order = possible_tokens(p);
+  double entropy = 0;
+  for (const size_t i : order) {
+    entropy -= p[i] * std::log(p[i]);
+  }
+  std::vector<double> distance(p.size());
+  for (const size_t i : order) {
+    distance[i] = std::abs(-std::log(p[i]) - entropy);
+  }
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return distance[a] != distance[b] ? distance[a] < distance[b] : a < b;
+  });
+  keep_first(p, order, mass);
 }
 
 void keep_min_p(std::vector<double>& p, double share) {
@@ -98,6 +124,9 @@ std::vector<double> token_probabilities(std::span<const float> logits,
   }
   if (config.min_p > 0) {
     keep_min_p(p, config.min_p);
+  }
+  if (config.typical_p < 1) {
+    keep_typical(p, config.typical_p);
   }
   return p;
 }

@@ -16,6 +16,7 @@ struct SamplingConfig {
   int64_t top_k = 0;
   double top_p = 1;
   double min_p = 0;
+  double typical_p = 1;
 
   template <class V>
   void describe(V& v) {
@@ -24,13 +25,16 @@ struct SamplingConfig {
     v("top_k", top_k, at_least(0), "keep the k likeliest tokens; 0: all");
     v("top_p", top_p, in(0, 1), "keep the fewest tokens that have this probability together");
     v("min_p", min_p, in(0, 1), "keep tokens at least this likely relative to the likeliest");
+    v("typical_p", typical_p, in(0, 1),
+      "keep the tokens of most usual surprise that have this probability together; 1: all");
   }
 };
 
 // The distribution the next token is drawn from: V probabilities, 0 for what the filters removed.
 // Of equally likely tokens the earlier stays. Throws Error(numeric) if a logit is not a number or
 // none is finite. Top-p: Holtzman et al. 2020, arXiv:1904.09751; min-p: Nguyen et al. 2024,
-// arXiv:2407.01082.
+// arXiv:2407.01082; typical: those whose −ln p lies closest to the entropy, Meister et al. 2023,
+// arXiv:2202.00666, equation 5.
 std::vector<double> token_probabilities(std::span<const float> logits,
                                         const SamplingConfig& config);
 

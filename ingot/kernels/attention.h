@@ -16,17 +16,18 @@ struct AttentionRule {
   ConstView documents{};     // [B, S] i32
   ConstView key_lengths{};   // [B] i32
   ConstView alibi_slopes{};  // [H] f32
+  ConstView pages{};         // [B, N] i32: where keys lie; then k and v are [P, S/N, K, C]
 };
 
-// q, dy: [B, T, H, C]   k, v: [B, S, K, C], the [H, C] (or [K, C]) of a token contiguous
-// y, dq: [B, T, H, C]   dk, dv: [B, S, K, C], dense
-// lse, delta: [B, H, T], dense, in the compute type (f32; f64 for f64)
-// workspace: dense, of the compute type, at least as long as the function before it says.
-// Sums are in the compute type.
+// q, dy: [B, T, H, C]   k, v: [B, S, K, C], the [H, C] (or [K, C]) of a token contiguous; with
+// pages in the forward of at most 4 queries only, the last ones of each row's keys y, dq: [B, T, H,
+// C]   dk, dv: [B, S, K, C], dense lse, delta: [B, H, T], dense, in the compute type (f32; f64 for
+// f64) workspace: dense, of the compute type, at least as long as the function before it says. Sums
+// are in the compute type.
 
 // y_i = Σ_j p_ij v_j with p_i = softmax of the scores s_ij;  lse_i = log2 Σ_j 2^(s_ij log2 e), +∞
 // for a query that sees no key.
-int64_t attention_workspace(const Shape& q, const Shape& k, DType dtype);
+int64_t attention_workspace(const Shape& q, const Shape& k, DType dtype);  // k: [B, S, K, C]
 void attention(const Cpu& on, const ConstView& q, const ConstView& k, const ConstView& v,
                const AttentionRule& rule, const View& y, const View& lse, const View& workspace);
 

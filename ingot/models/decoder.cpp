@@ -14,7 +14,7 @@ namespace ingot {
 namespace {
 
 // 0 … T−1 shifted by the tokens read before: [T], or [B, T] where rows have read different numbers.
-Tensor usual_positions(int64_t tokens, const nn::KvCache* cache, Device device) {
+Tensor usual_positions(int64_t tokens, const nn::TokenCache* cache, Device device) {
   if (cache == nullptr) {
     return arange(tokens, DType::i64, device);
   }
@@ -32,7 +32,7 @@ Tensor usual_positions(int64_t tokens, const nn::KvCache* cache, Device device) 
 }
 
 // Positions the text spans: of packed documents, those of the longest.
-int64_t length_of(const Tensor& ids, const nn::KvCache* cache, const BatchInfo& info) {
+int64_t length_of(const Tensor& ids, const nn::TokenCache* cache, const BatchInfo& info) {
   if (info.positions.defined() && info.positions.device().kind == DeviceKind::cpu &&
       info.positions.elements() > 0) {
     const Tensor places = dense(info.positions);
@@ -118,14 +118,14 @@ Decoder::Ahead Decoder::hidden_ahead(const Tensor& ids, const BatchInfo& info,
   return out;
 }
 
-Tensor Decoder::hidden(const Tensor& ids, nn::KvCache& cache, const BatchInfo& info) const {
+Tensor Decoder::hidden(const Tensor& ids, nn::TokenCache& cache, const BatchInfo& info) const {
   Tensor y = run(ids, &cache, info);
   cache.advance(ids.size(1));
   return y;
 }
 
-Tensor Decoder::run(const Tensor& ids, nn::KvCache* cache, const BatchInfo& info, TensorList* aside,
-                    Tensor* trunk) const {
+Tensor Decoder::run(const Tensor& ids, nn::TokenCache* cache, const BatchInfo& info,
+                    TensorList* aside, Tensor* trunk) const {
   check(ids.rank() == 2, ErrorKind::shape, "decoder: takes ids of shape [B, T]: got ", ids.shape());
   const int64_t length = length_of(ids, cache, info);
   check(!positions || length <= config_.context, ErrorKind::argument,
@@ -212,14 +212,18 @@ bool Decoder::turns_anew(int64_t from, int64_t to) const {
   return *config_.positions == "rope" && nn::turns_anew(config_.rope, config_.context, from, to);
 }
 
-nn::KvCache Decoder::make_cache(int64_t batch, int64_t capacity) const {
-  nn::KvCacheShape shape{config_.layers, batch, capacity, config_.kv_heads, config_.head_dim};
+nn::TokenCacheShape Decoder::cache_shape(int64_t batch, int64_t capacity) const {
+  nn::TokenCacheShape shape{config_.layers, batch, capacity, config_.kv_heads, config_.head_dim};
   if (const LatentConfig& latent = config_.latent; latent.kv_rank > 0) {
     shape.kv_heads = 1;
     shape.head_dim = latent.kv_rank + latent.rope_dim;
     shape.value_dim = 0;
   }
-  return {shape, dtype(), embedding.weight.device()};
+  return shape;
+}
+
+nn::TokenCache Decoder::make_cache(int64_t batch, int64_t capacity) const {
+  return {cache_shape(batch, capacity), dtype(), embedding.weight.device()};
 }
 
 void Decoder::to_int8() {

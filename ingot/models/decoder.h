@@ -6,6 +6,7 @@
 
 #include "ingot/models/decoder_config.h"
 #include "ingot/nn/embedding.h"
+#include "ingot/nn/kv_cache.h"
 
 namespace ingot {
 
@@ -44,7 +45,7 @@ class Decoder : public nn::Module {
   Ahead hidden_ahead(const Tensor& ids, const BatchInfo& info,
                      std::vector<nn::Routed>& routed) const;
   // hidden() for tokens that follow those in `cache`, which then holds them too. Under NoGrad.
-  Tensor hidden(const Tensor& ids, nn::KvCache& cache, const BatchInfo& info = {}) const;
+  Tensor hidden(const Tensor& ids, nn::TokenCache& cache, const BatchInfo& info = {}) const;
   // The logits of hidden states: [..., D] → [..., V].
   Tensor logits_of(const Tensor& hidden) const;
   Tensor logits(const Tensor& ids, const BatchInfo& info = {}) const;  // [B, T, V]
@@ -52,7 +53,9 @@ class Decoder : public nn::Module {
 
   // Whether keys cached for a text of one length are wrong in a text of the other.
   bool turns_anew(int64_t from, int64_t to) const;
-  nn::KvCache make_cache(int64_t batch, int64_t capacity) const;
+  // What a cache of `batch` rows, or one of pages, has room for.
+  nn::TokenCacheShape cache_shape(int64_t batch, int64_t capacity) const;
+  nn::TokenCache make_cache(int64_t batch, int64_t capacity) const;
 
   // Keeps the weights of all linear maps, the output map among them, in 8 bits from here on: for
   // generating, no longer for training or saving.
@@ -73,7 +76,7 @@ class Decoder : public nn::Module {
 
  private:
   // `trunk`: where the input of the last layer goes.
-  Tensor run(const Tensor& ids, nn::KvCache* cache, const BatchInfo& info,
+  Tensor run(const Tensor& ids, nn::TokenCache* cache, const BatchInfo& info,
              TensorList* aside = nullptr, Tensor* trunk = nullptr) const;
   Tensor scaled(const Tensor& embedded) const;
   Tensor embedded(const Tensor& ids, const Tensor& places) const;

@@ -58,7 +58,7 @@ Tensor Attention::operator()(const Tensor& x, const Context& context) const {
   options.key_lengths = context.key_lengths;
   options.alibi_slopes = context.alibi_slopes;
   if (context.cache != nullptr) {
-    const KvCache::Stored stored = context.cache->extend(context.layer, k, v, options);
+    const TokenCache::Stored stored = context.cache->extend(context.layer, k, v, options);
     k = stored.k;
     v = stored.v;
   }

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "ingot/nn/kv_cache.h"
 #include "ingot/nn/module.h"
 #include "ingot/nn/randomness.h"
+#include "ingot/nn/token_cache.h"
 #include "ingot/ops/rope.h"
 
 namespace ingot::nn {
@@ -16,7 +16,7 @@ struct Context {
   Tensor alibi_slopes;  // [H]; undefined: no penalty on distance
   Randomness randomness;
   TensorList* aside = nullptr;  // collects what layers give besides y, such as a router's logits
-  KvCache* cache = nullptr;     // of a model that is generating
+  TokenCache* cache = nullptr;  // of a model that is generating
   int64_t layer = 0;            // the layer's place in it
 };
 

@@ -1,31 +1,19 @@
 #include "ingot/nn/kv_cache.h"
 
-#include <algorithm>
-
 #include "ingot/tensor/copy.h"
 #include "ingot/tensor/factories.h"
 #include "ingot/tensor/layout.h"
 
 namespace ingot::nn {
 
-KvCache::KvCache(const KvCacheShape& shape, DType dtype, Device device)
-    : shape_(shape), lengths_(static_cast<size_t>(shape.batch), 0) {
-  const int64_t value_dim = shape.value_dim < 0 ? shape.head_dim : shape.value_dim;
+KvCache::KvCache(const KvCacheShape& shape, DType dtype, Device device) : shape_(shape) {
+  lengths_.assign(static_cast<size_t>(shape.batch), 0);
   const Shape key = {shape.batch, shape.capacity, shape.kv_heads, shape.head_dim};
-  const Shape value = {shape.batch, shape.capacity, shape.kv_heads, value_dim};
+  const Shape value = {shape.batch, shape.capacity, shape.kv_heads, shape.value_features()};
   for (int64_t layer = 0; layer < shape.layers; ++layer) {
     keys_.push_back(zeros(key, dtype, device));
     values_.push_back(zeros(value, dtype, device));
   }
-}
-
-int64_t KvCache::longest() const {
-  return lengths_.empty() ? 0 : *std::max_element(lengths_.begin(), lengths_.end());
-}
-
-bool KvCache::even() const {
-  return std::adjacent_find(lengths_.begin(), lengths_.end(), std::not_equal_to<>()) ==
-         lengths_.end();
 }
 
 int64_t KvCache::bytes() const {
@@ -90,12 +78,6 @@ void KvCache::store(Tensor& cache, const Tensor& fresh) const {
     const int64_t at = lengths_[static_cast<size_t>(row)];
     Tensor target = sliced(sliced(cache, 0, row, row + 1), 1, at, at + count);
     copy_into(target, sliced(fresh, 0, row, row + 1));
-  }
-}
-
-void KvCache::advance(int64_t tokens) {
-  for (int64_t& length : lengths_) {
-    length += tokens;
   }
 }
 

@@ -83,7 +83,8 @@ kernels::AttentionRule rule_of(const AttentionOptions& options, int64_t width) {
           .query_offset = options.query_offset,
           .documents = view(options.documents),
           .key_lengths = view(options.key_lengths),
-          .alibi_slopes = view(options.alibi_slopes)};
+          .alibi_slopes = view(options.alibi_slopes),
+          .pages = view(options.pages)};
 }
 
 Tensor workspace_of(int64_t elements, const Tensor& q) {
@@ -130,10 +131,58 @@ TensorList attention_gradients(const Tensor& q, const Tensor& k, const Tensor& v
   return record(name, TensorList{dq, dk, dv}, first_order_only(name, {q, k, v, given_dy}));
 }
 
+constexpr int64_t most_paged_queries = 4;
+
+void check_paged(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& o) {
+  check(q.rank() == 4 && k.rank() == 4 && k.shape() == v.shape() && q.size(3) == k.size(3) &&
+            k.size(2) > 0 && q.size(2) % k.size(2) == 0,
+        ErrorKind::shape, "attention: takes q of shape [B, T, H, C] and pages k, v of [P, S, K, C]",
+        ": q is ", q.shape(), ", k is ", k.shape(), ", v is ", v.shape());
+  check(is_float(q.dtype()) && q.dtype() == k.dtype() && q.dtype() == v.dtype(), ErrorKind::dtype,
+        "attention: takes q, k and v of one floating-point type: got ", q.dtype(), ", ", k.dtype(),
+        " and ", v.dtype());
+  check(q.size(1) <= most_paged_queries, ErrorKind::argument, "attention: keys in pages take at ",
+        "most ", most_paged_queries, " queries a row: got ", q.size(1));
+  const int64_t page = k.size(1);
+  check(page > 0 && (64 % page == 0 || page % 64 == 0), ErrorKind::argument,
+        "attention: pages hold a divisor or a multiple of 64 tokens: got ", page);
+  check(o.pages.rank() == 2, ErrorKind::shape, "attention: pages is a table [B, N]: got ",
+        o.pages.shape());
+  check_option("pages", o.pages, {q.size(0), o.pages.size(1)}, DType::i32);
+  check(o.key_lengths.defined() && o.causal && !o.documents.defined(), ErrorKind::argument,
+        "attention: keys in pages need key_lengths, and are causal and of one document");
+  check_option("key_lengths", o.key_lengths, {q.size(0)}, DType::i32);
+  check_option("alibi_slopes", o.alibi_slopes, {q.size(2)}, DType::f32);
+  check(!needs_grad(q) && !needs_grad(k) && !needs_grad(v), ErrorKind::argument,
+        "attention: keys in pages are for generating: nothing is recorded; use NoGrad");
+}
+
+Tensor paged_attention(const Tensor& given_q, const Tensor& k, const Tensor& v,
+                       const AttentionOptions& given) {
+  check_paged(given_q, k, v, given);
+  const Tensor q = token_rows(given_q);
+  AttentionOptions options = given;
+  options.pages = dense(given.pages);
+  options.key_lengths = dense(given.key_lengths);
+  const Shape keys = {q.size(0), options.pages.size(1) * k.size(1), k.size(2), k.size(3)};
+  Tensor y = empty(q.shape(), q.dtype(), q.device());
+  Tensor lse = empty({q.size(0), q.size(2), q.size(1)}, accumulator(q.dtype()), q.device());
+  Tensor space = workspace_of(kernels::attention_workspace(q.shape(), keys, q.dtype()), q);
+  count_flops(4 * q.elements() * keys[1]);
+  on_device(q.device(), [&](const auto& on) {
+    kernels::attention(on, q.view(), k.view(), v.view(), rule_of(options, q.size(3)),
+                       y.fresh_view(), lse.fresh_view(), space.fresh_view());
+  });
+  return y;
+}
+
 }  // namespace
 
 Tensor attention(const Tensor& given_q, const Tensor& given_k, const Tensor& given_v,
                  const AttentionOptions& given) {
+  if (given.pages.defined()) {
+    return paged_attention(given_q, given_k, given_v, given);
+  }
   check_shapes(given_q, given_k, given_v);
   check_options(given_q, given_k, given);
   const Tensor q = token_rows(given_q);

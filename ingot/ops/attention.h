@@ -17,6 +17,9 @@ struct AttentionOptions {
   Tensor key_lengths{};   // [B] i32: keys at and beyond are padding; undefined = none
   Tensor alibi_slopes{};  // [H] f32: adds −slope·(i − j) to scores (Press et al. 2022,
                           // arXiv:2108.12409); undefined = none
+  Tensor pages{};  // [B, N] i32, where keys and values lie in a pool of pages: key j of row b is
+                   // token j % S of page pages[b, j / S], S the tokens of a page; undefined = side
+                   // by side. With key_lengths, which count the queries too
 };
 
 // y_i = Σ_j softmax_j(scale · q_i·k_j) v_j per head, tiled with an online softmax: no T×T buffer
@@ -29,6 +32,9 @@ struct AttentionOptions {
 // FLOPs counted: 4·B·H·C·n forward and 2.5 times that backward (which recomputes the scores), n the
 // pairs (i, j) that causal and window leave visible in one head; documents and key_lengths are not
 // looked into, so that the count is the same on the meta device.
+// With pages k and v are [P, S, K, C], S a divisor or a multiple of 64; there are at most 4 queries
+// a row, the last of its keys; query_offset is not read, documents are refused, and nothing is
+// recorded. FLOPs are counted as if every page were full.
 Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v,
                  const AttentionOptions& options = {});
 

@@ -183,7 +183,7 @@ ChatTemplate::ChatTemplate(std::string_view source, Mapping tokens, std::string 
   }
 }
 
-ChatTemplate ChatTemplate::load(const std::filesystem::path& folder) {
+std::optional<ChatTemplate> ChatTemplate::find(const std::filesystem::path& folder) {
   check(is_folder(folder), ErrorKind::io, folder.string(),
         ": no such folder; name a model folder with tokenizer_config.json");
   ChatTemplate out;
@@ -205,9 +205,9 @@ ChatTemplate ChatTemplate::load(const std::filesystem::path& folder) {
     file = "tokenizer_config.json";
     sources = sources_in(*config, (folder / file).string());
   }
-  check(!sources.empty(), ErrorKind::format, folder.string(),
-        ": no chat template: neither chat_template.jinja, chat_template.json nor "
-        "tokenizer_config.json holds one; a base model has none, add chat_template.jinja");
+  if (sources.empty()) {
+    return std::nullopt;
+  }
   for (auto& [name, source] : sources) {
     const std::string label = name == "default" ? file : concat(file, " (", name, ")");
     out.templates_.emplace_back(name, jinja::Template(source, (folder / label).string()));
@@ -226,6 +226,14 @@ std::string ChatTemplate::hash() const {
                   value.text() != nullptr ? *value.text() : "", '\0');
   }
   return hash_hex(all);
+}
+
+ChatTemplate ChatTemplate::load(const std::filesystem::path& folder) {
+  std::optional<ChatTemplate> out = find(folder);
+  check(out, ErrorKind::format, folder.string(),
+        ": no chat template: neither chat_template.jinja, chat_template.json nor "
+        "tokenizer_config.json holds one; a base model has none, add chat_template.jinja");
+  return *std::move(out);
 }
 
 std::vector<std::string> ChatTemplate::names() const {

@@ -33,6 +33,8 @@ class ChatTemplate {
   // tokenizer_config.json, and where they are absent those of special_tokens_map.json. Throws
   // Error(io) or Error(format) that name the file and the key.
   static ChatTemplate load(const std::filesystem::path& folder);
+  // The same; nothing where the folder holds none.
+  static std::optional<ChatTemplate> find(const std::filesystem::path& folder);
 
   // The names of the templates; "default" is the one used unless another is asked for.
   // Conversations with tools use "tool_use" where there is one.

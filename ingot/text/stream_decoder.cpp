@@ -1,12 +1,10 @@
 #include "ingot/text/stream_decoder.h"
 
-#include "ingot/text/utf8.h"
-
 namespace ingot {
 
 std::string StreamDecoder::add(TokenId id) {
   if (tokenizer_->is_byte_level()) {
-    return add_bytes(id);
+    return bytes_.add(tokenizer_->decode_bytes(std::span(&id, 1), options_));
   }
   const std::string token = tokenizer_->token(id);
   if (token.empty() || (options_.skip_special && tokenizer_->is_special(id))) {
@@ -32,32 +30,13 @@ std::string StreamDecoder::waiting() const {
 }
 
 std::string StreamDecoder::finish() {
-  std::string text = with_replacements(bytes_);
+  std::string text = bytes_.finish();
   if (shown_ < window_.size()) {
     text += waiting();
   }
-  bytes_.clear();
   window_.clear();
   shown_ = 0;
   return text;
-}
-
-std::string StreamDecoder::add_bytes(TokenId id) {
-  bytes_ += tokenizer_->decode_bytes(std::span(&id, 1), options_);
-  std::string out;
-  std::string_view left = bytes_;
-  while (!left.empty()) {
-    const size_t good = valid_utf8_prefix(left);
-    out += left.substr(0, good);
-    left.remove_prefix(good);
-    if (left.empty() || is_unfinished_char(left)) {
-      break;
-    }
-    append_utf8(out, replacement_character);
-    left.remove_prefix(ill_formed_bytes(left));
-  }
-  bytes_ = std::string(left);
-  return out;
 }
 
 }  // namespace ingot

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "ingot/text/tokenizer.h"
+#include "ingot/text/utf8_stream.h"
 
 namespace ingot {
 
@@ -19,14 +20,13 @@ class StreamDecoder {
   std::string finish();         // what still waits; the decoder may then begin anew
 
  private:
-  std::string add_bytes(TokenId id);
   std::string waiting() const;  // the text of the ids that were not given out
 
   const Tokenizer* tokenizer_;
   DecodeOptions options_;
-  std::string bytes_;  // byte-level: the start of a character
-  TokenIds window_;    // else: ids whose text depends on one another,
-  size_t shown_ = 0;   // of which so many were given out
+  Utf8Stream bytes_;  // byte-level: the start of a character
+  TokenIds window_;   // else: ids whose text depends on one another,
+  size_t shown_ = 0;  // of which so many were given out
 };
 
 }  // namespace ingot

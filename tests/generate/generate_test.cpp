@@ -7,53 +7,18 @@
 
 #include "ingot/base/files.h"
 #include "ingot/base/json.h"
+#include "ingot/generate/decoding.h"
 #include "ingot/io/safetensors.h"
 #include "ingot/models/pretrained.h"
-#include "ingot/nn/initialise.h"
-#include "ingot/ops/shape.h"
-#include "ingot/tensor/factories.h"
+#include "tests/generate/tiny_model.h"
 #include "tests/support/op_case.h"
 #include "tests/support/paths.h"
 
 namespace ingot::testing {
 namespace {
 
-DecoderConfig tiny(const std::string& positions) {
-  DecoderConfig c;
-  c.vocab = 40;
-  c.width = 16;
-  c.layers = 2;
-  c.heads = 4;
-  c.kv_heads = 2;
-  c.context = 48;
-  c.positions = positions;
-  return c;
-}
-
-std::unique_ptr<Decoder> made(const DecoderConfig& config, DType dtype = DType::f32) {
-  auto model = std::make_unique<Decoder>(config, dtype);
-  nn::initialise(*model, {"normal", 0.3}, 11);
-  return model;
-}
-
-Tokens random_tokens(size_t count, uint64_t seed) {
-  const Philox random({seed, 0, 0});
-  Tokens out;
-  for (size_t i = 0; i < count; ++i) {
-    out.push_back(static_cast<int64_t>(random.word(i) % 40));
-  }
-  return out;
-}
-
-// The logits after the last token, all tokens read at once.
-Tensor whole_logits(const Decoder& model, const Tokens& text) {
-  const auto size = static_cast<int64_t>(text.size());
-  const Tensor logits = model.logits(tensor_of(text, {1, size}));
-  return reshape(slice(logits, 1, size - 1, size), {model.config().vocab});
-}
-
 void expect_cached_like_whole(const DecoderConfig& config, const std::vector<Tokens>& prompts) {
-  const auto model = made(config);
+  const auto model = random_model(config);
   Decoding decoding(*model, prompts, 20);
   std::vector<Tokens> texts = prompts;
   for (uint64_t step = 0; step < 20; ++step) {
@@ -75,9 +40,9 @@ void expect_cached_like_whole(const DecoderConfig& config, const std::vector<Tok
 TEST(Decoding, TokenByTokenGivesTheLogitsOfTheWholeText) {
   const std::vector<Tokens> even = {random_tokens(9, 1), random_tokens(9, 2)};
   for (const char* positions : {"none", "sinusoidal", "learned", "rope", "alibi"}) {
-    expect_cached_like_whole(tiny(positions), even);
+    expect_cached_like_whole(tiny_config(positions), even);
   }
-  DecoderConfig windowed = tiny("rope");
+  DecoderConfig windowed = tiny_config("rope");
   windowed.window = 5;
   windowed.attention_softcap = 2;
   windowed.qk_norm = true;
@@ -152,8 +117,8 @@ TEST(Decoding, RowsOfDifferentLengthsDoNotDisturbEachOther) {
   const std::vector<Tokens> uneven = {random_tokens(3, 1), random_tokens(11, 2),
                                       random_tokens(1, 3)};
   for (const char* positions : {"none", "learned", "rope", "alibi"}) {
-    expect_cached_like_whole(tiny(positions), uneven);
-    DecoderConfig windowed = tiny(positions);
+    expect_cached_like_whole(tiny_config(positions), uneven);
+    DecoderConfig windowed = tiny_config(positions);
     windowed.window = 4;
     windowed.full_every = 2;
     expect_cached_like_whole(windowed, uneven);
@@ -162,13 +127,13 @@ TEST(Decoding, RowsOfDifferentLengthsDoNotDisturbEachOther) {
 
 TEST(Decoding, TokenByTokenGivesTheLogitsOfTheWholeTextFromCachedLatentsAndByExperts) {
   for (const char* family : {"mixtral", "qwen3_moe", "deepseek_v2", "deepseek_v3"}) {
-    DecoderConfig config = tiny("rope");
+    DecoderConfig config = tiny_config("rope");
     config.architecture = family;
     config.moe.experts = 4;
     config.moe.dense_first = 1;
     if (config.architecture.starts_with("deepseek")) {
       config.latent = {.kv_rank = 6, .q_rank = 5, .nope_dim = 3, .rope_dim = 4, .value_dim = 5};
-      const nn::KvCache cache = made(config)->make_cache(3, 10);
+      const nn::KvCache cache = random_model(config)->make_cache(3, 10);
       EXPECT_EQ(cache.bytes(), 2 * 3 * 10 * (6 + 4) * 4);
     }
     expect_cached_like_whole(config, {random_tokens(9, 1), random_tokens(9, 2)});
@@ -177,7 +142,7 @@ TEST(Decoding, TokenByTokenGivesTheLogitsOfTheWholeTextFromCachedLatentsAndByExp
 }
 
 TEST(Decoding, GoesOnFromTheLastHalfOfATextThatOutgrowsTheContext) {
-  const auto model = made(tiny("learned"));
+  const auto model = random_model(tiny_config("learned"));
   Tokens text = random_tokens(45, 1);
   Decoding decoding(*model, {text}, 100);
   for (uint64_t step = 0; step < 4; ++step) {
@@ -190,7 +155,7 @@ TEST(Decoding, GoesOnFromTheLastHalfOfATextThatOutgrowsTheContext) {
 }
 
 TEST(Generate, GreedyTextIsThatOfRepeatedFullForwards) {
-  const auto model = made(tiny("rope"));
+  const auto model = random_model(tiny_config("rope"));
   GenerateConfig config;
   config.max_tokens = 25;
   config.sampling.temperature = 0;
@@ -204,7 +169,7 @@ TEST(Generate, GreedyTextIsThatOfRepeatedFullForwards) {
 }
 
 TEST(Generate, RepeatsItselfForASeedAndOnlyForIt) {
-  const auto model = made(tiny("rope"));
+  const auto model = random_model(tiny_config("rope"));
   const std::vector<Tokens> prompts = {random_tokens(6, 1), random_tokens(6, 1)};
   GenerateConfig config;
   config.max_tokens = 30;
@@ -217,7 +182,7 @@ TEST(Generate, RepeatsItselfForASeedAndOnlyForIt) {
 }
 
 TEST(Generate, EndsARowAtAStopTokenOrWhenTold) {
-  const auto model = made(tiny("rope"));
+  const auto model = random_model(tiny_config("rope"));
   GenerateConfig config;
   config.max_tokens = 30;
   const std::vector<Tokens> prompts = {random_tokens(6, 1), random_tokens(4, 2)};
@@ -239,7 +204,7 @@ TEST(Generate, EndsARowAtAStopTokenOrWhenTold) {
 }
 
 TEST(Generate, RefusesPromptsItCannotRead) {
-  const auto model = made(tiny("rope"));
+  const auto model = random_model(tiny_config("rope"));
   const auto run = [&](const std::vector<Tokens>& prompts) { generate(*model, prompts, {}); };
   expect_error([&] { run({}); }, "generate: no prompts");
   expect_error([&] { run({{1}, {}}); }, "generate: prompt 1 is empty");

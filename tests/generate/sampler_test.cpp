@@ -52,6 +52,22 @@ TEST(TokenProbabilities, FiltersAlwaysLeaveOneToken) {
   EXPECT_EQ(both, (std::vector<double>{0, 0.5, 0.5, 0}));
 }
 
+// Entropy 1.213; surprises 0.693, 1.386, 2.079, 2.079: the second token is the most usual.
+TEST(TokenProbabilities, TypicalKeepsTheTokensOfMostUsualSurprise) {
+  const std::vector<float> logits = {std::log(4.0F), std::log(2.0F), 0, 0};
+  const auto expect = [&](double mass, const std::vector<double>& expected) {
+    const auto got = token_probabilities(logits, {.typical_p = mass});
+    for (size_t i = 0; i < expected.size(); ++i) {
+      EXPECT_NEAR(got[i], expected[i], 1e-7) << mass << ", token " << i;
+    }
+  };
+  expect(0, {0, 1, 0, 0});
+  expect(0.2, {0, 1, 0, 0});
+  expect(0.3, {2.0 / 3, 1.0 / 3, 0, 0});
+  expect(0.8, {4.0 / 7, 2.0 / 7, 1.0 / 7, 0});
+  expect(1, {0.5, 0.25, 0.125, 0.125});
+}
+
 TEST(TokenProbabilities, RefuseLogitsThatAreNoNumbers) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const float inf = std::numeric_limits<float>::infinity();

@@ -6,6 +6,7 @@
 
 #include "ingot/autograd/gradcheck.h"
 #include "ingot/nn/initialise.h"
+#include "ingot/nn/kv_cache.h"
 #include "ingot/nn/rotary.h"
 #include "ingot/ops/elementwise.h"
 #include "ingot/ops/linear.h"

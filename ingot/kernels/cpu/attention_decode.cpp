@@ -24,6 +24,7 @@ struct DecodePlan {
 
   int64_t batch, times, heads, kv_heads, width, keys;
 
+  // k: [B, S, K, C], S counting all places of a row's pages.
   DecodePlan(const Shape& q, const Shape& k)
       : batch(q[0]), times(q[1]), heads(q[2]), kv_heads(k[2]), width(q[3]), keys(k[1]) {}
   int64_t group() const { return heads / kv_heads; }
@@ -76,6 +77,48 @@ HWY_FLATTEN void add_values(const Compute<T>* p, int64_t keys, const T* v, int64
   repeat<N>([&](auto n) HWY_ATTR { hn::StoreU(sum[n], d, sums + n * lanes); });
 }
 
+// The keys (or values) of one head of a batch row: one after another, or in pages that a table
+// names.
+class KeyRows {
+ public:
+  KeyRows(const ConstView& x, const ConstView& pages, int64_t b, int64_t kv_head)
+      : rows_(head_rows(x, pages.data == nullptr ? b : 0, kv_head)) {
+    if (pages.data != nullptr) {
+      table_ = pages.as<int32_t>() + b * pages.size(1);
+      page_ = x.size(1);
+      page_bytes_ = x.stride(0) * size_of(x.dtype);
+    }
+  }
+
+  int64_t stride() const { return rows_.stride; }
+  // The most keys from a tile's beginning on that lie side by side.
+  int64_t together() const { return table_ == nullptr ? tile_keys : std::min(tile_keys, page_); }
+  template <class T>
+  const T* from(int64_t key) const {
+    if (table_ == nullptr) {
+      return static_cast<const T*>(rows_.from(key).data);
+    }
+    HeadRows page = rows_;
+    page.data = static_cast<const std::byte*>(rows_.data) + table_[key / page_] * page_bytes_;
+    return static_cast<const T*>(page.from(key % page_).data);
+  }
+
+ private:
+  HeadRows rows_;
+  const int32_t* table_ = nullptr;
+  int64_t page_ = 0;
+  int64_t page_bytes_ = 0;
+};
+
+// The rule as batch row b sees it: in pages, the queries are the last of the row's keys.
+AttentionRule rule_of_row(const AttentionRule& rule, int64_t b, int64_t times) {
+  AttentionRule out = rule;
+  if (rule.pages.data != nullptr) {
+    out.query_offset = rule.key_lengths.as<int32_t>()[b] - times;
+  }
+  return out;
+}
+
 // One unit.
 template <class T>
 struct DecodeUnit {
@@ -83,7 +126,7 @@ struct DecodeUnit {
   const AttentionRule& rule;
   const DecodePlan& plan;
   Visibility visible;
-  HeadRows k, v;
+  KeyRows k, v;
   int64_t first_head;  // query head of the group
   const C* queries;    // [rows][padded C], scaled; row i·group + g
   C* results;          // [rows][row_size]
@@ -95,8 +138,9 @@ struct DecodeUnit {
       row[padded(plan.width)] = -HUGE_VALF;
     }
     chunk.end = std::min(chunk.end, visible.keys());
-    for (int64_t j = chunk.begin; j < chunk.end; j += tile_keys) {
-      const Span keys{j, std::min(j + tile_keys, chunk.end)};
+    const int64_t step = k.together();
+    for (int64_t j = chunk.begin; j < chunk.end; j += step) {
+      const Span keys{j, std::min(j + step, chunk.end)};
       for (int64_t i = 0; i < plan.times; ++i) {
         const auto tile = visible.tile({i, i + 1}, keys);
         for (int64_t g = 0; g < plan.group() && tile != Visibility::Tile::hidden; ++g) {
@@ -112,9 +156,9 @@ struct DecodeUnit {
     HWY_ALIGN C scores[tile_keys + tile_unit];
     const int64_t size = padded(keys.size());
     const Span seen = within(visible.keys_of(i, i), keys.begin, keys.size());
-    const auto* key = static_cast<const T*>(k.from(keys.begin).data);
+    const T* key = k.template from<T>(keys.begin);
     for (int64_t j = seen.begin; j < seen.end; ++j) {
-      scores[j] = dot<T>(queries + r * padded(plan.width), key + j * k.stride, plan.width);
+      scores[j] = dot<T>(queries + r * padded(plan.width), key + j * k.stride(), plan.width);
     }
     const double slope = slope_of(rule, first_head + g);
     if (rule.softcap > 0 || slope != 0) {
@@ -142,23 +186,23 @@ struct DecodeUnit {
     const C shrink = std::exp2(most - shift);
     most = next;
     total = total * shrink + hn::GetLane(hn::SumOfLanes(d, sum));
-    add_row_values(scores, seen, static_cast<const T*>(v.from(keys.begin).data), shrink, row);
+    add_row_values(scores, seen, v.template from<T>(keys.begin), shrink, row);
   }
 
   void add_row_values(const C* p, Span seen, const T* value, C shrink, C* sums) const {
     const auto lanes = static_cast<int64_t>(hn::Lanes(Lanes<T>()));
-    const T* from = value + seen.begin * v.stride;
+    const T* from = value + seen.begin * v.stride();
     int64_t c = 0;
     for (; c + 4 * lanes <= plan.width; c += 4 * lanes) {
-      add_values<4>(p + seen.begin, seen.size(), from + c, v.stride, shrink, sums + c);
+      add_values<4>(p + seen.begin, seen.size(), from + c, v.stride(), shrink, sums + c);
     }
     for (; c + lanes <= plan.width; c += lanes) {
-      add_values<1>(p + seen.begin, seen.size(), from + c, v.stride, shrink, sums + c);
+      add_values<1>(p + seen.begin, seen.size(), from + c, v.stride(), shrink, sums + c);
     }
     for (; c < plan.width; ++c) {
       C sum = sums[c] * shrink;
       for (int64_t j = 0; j < seen.size(); ++j) {
-        sum += p[seen.begin + j] * static_cast<C>(from[j * v.stride + c]);
+        sum += p[seen.begin + j] * static_cast<C>(from[j * v.stride() + c]);
       }
       sums[c] = sum;
     }
@@ -193,11 +237,12 @@ struct DecodeWork {
                      queries + (i * plan.group() + g) * wide, wide, 1);
       }
     }
-    DecodeUnit<T>{rule,
+    const AttentionRule own = rule_of_row(rule, b, plan.times);
+    DecodeUnit<T>{own,
                   plan,
-                  Visibility(rule, b, plan.times, plan.keys),
-                  head_rows(k, b, kv_head),
-                  head_rows(v, b, kv_head),
+                  Visibility(own, b, plan.times, plan.keys),
+                  KeyRows(k, rule.pages, b, kv_head),
+                  KeyRows(v, rule.pages, b, kv_head),
                   kv_head * plan.group(),
                   queries,
                   results(unit)}
@@ -239,11 +284,22 @@ struct DecodeWork {
   }
 };
 
+// [B, S, K, C] of keys in pages.
+Shape key_shape(const Shape& q, const Shape& k, const AttentionRule& rule) {
+  return rule.pages.data == nullptr ? k : Shape{q[0], rule.pages.size(1) * k[1], k[2], k[3]};
+}
+
 void decode_all(const ConstView& q, const ConstView& k, const ConstView& v,
                 const AttentionRule& rule, const View& y, const View& lse, const View& workspace) {
   visit_float(q.dtype, "attention", [&]<class T>() {
-    const DecodeWork<T> work{
-        q, k, v, rule, y, lse, workspace.as<Compute<T>>(), DecodePlan(q.shape, k.shape)};
+    const DecodeWork<T> work{q,
+                             k,
+                             v,
+                             rule,
+                             y,
+                             lse,
+                             workspace.as<Compute<T>>(),
+                             DecodePlan(q.shape, key_shape(q.shape, k.shape, rule))};
     const DecodePlan& plan = work.plan;
     parallel_parts(plan.units(), 1, [&](int64_t begin, int64_t end, int64_t worker) {
       for (int64_t unit = begin; unit < end; ++unit) {
