@@ -4,7 +4,7 @@
 #include <span>
 
 #include "ingot/data/dataset.h"
-#include "ingot/tensor/tensor.h"
+#include "ingot/tensor/tensor_dict.h"
 
 namespace ingot {
 
@@ -16,6 +16,7 @@ struct Batch {
   Tensor ids;                       // [B, T] i64
   Tensor labels;                    // [B, T] i64
   std::optional<Tensor> documents;  // [B, T] i64: attention stays within equal numbers
+  TensorDict columns{};             // what an objective asks for besides, by its name for it
 };
 
 // Windows as the rows of a batch of T columns. A window of fewer than T + 1 tokens is padded with

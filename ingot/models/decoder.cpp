@@ -6,6 +6,7 @@
 #include "ingot/nn/positions.h"
 #include "ingot/ops/elementwise.h"
 #include "ingot/ops/linear.h"
+#include "ingot/ops/shape.h"
 #include "ingot/tensor/copy.h"
 #include "ingot/tensor/factories.h"
 
@@ -76,35 +77,60 @@ Tensor Decoder::hidden(const Tensor& ids, const BatchInfo& info,
 }
 
 Tensor Decoder::hidden(const Tensor& ids, nn::KvCache& cache, const BatchInfo& info) const {
+  const int64_t before = cache.longest() == 0 ? lead() : 0;
   Tensor y = run(ids, &cache, info);
-  cache.advance(ids.size(1));
+  cache.advance(before + ids.size(1));
   return y;
+}
+
+int64_t Decoder::lead() const {
+  const Tensor vectors = before_text ? before_text() : Tensor();
+  return vectors.defined() ? vectors.size(0) : 0;
 }
 
 Tensor Decoder::run(const Tensor& ids, nn::KvCache* cache, const BatchInfo& info,
                     TensorList* aside) const {
   check(ids.rank() == 2, ErrorKind::shape, "decoder: takes ids of shape [B, T]: got ", ids.shape());
-  const int64_t length = length_of(ids, cache, info);
+  const int64_t before = cache == nullptr || cache->longest() == 0 ? lead() : 0;
+  check(before == 0 || (!info.positions.defined() && !info.documents.defined()),
+        ErrorKind::argument,
+        "decoder: learnt vectors before a text go with one document a row; set data.packing = "
+        "\"none\"");
+  const int64_t length = before + length_of(ids, cache, info);
   check(!positions || length <= config_.context, ErrorKind::argument,
         "decoder: the sequence is longer than the learned positions: ", length, " tokens, context ",
         config_.context);
-  const Tensor places =
-      info.positions.defined() ? info.positions : usual_positions(ids.size(1), cache, ids.device());
+  const Tensor places = info.positions.defined()
+                            ? info.positions
+                            : usual_positions(before + ids.size(1), cache, ids.device());
   nn::Context context = context_of(places, info);
   context.cache = cache;
   context.aside = aside;
   context.randomness.training = context.randomness.training && cache == nullptr;
   Tensor x = dropout(embedded(ids, places), context.randomness);  // [B, T, D]
+  if (before > 0) {
+    x = concat({expand(unsqueeze(before_text(), 0), {x.size(0), before, x.size(2)}), x},
+               int64_t{1});
+    if (context.key_lengths.defined()) {
+      context.key_lengths =
+          context.key_lengths + full(context.key_lengths.shape(), static_cast<double>(before),
+                                     context.key_lengths.dtype(), context.key_lengths.device());
+    }
+  }
   const LayerAngles angles = angles_of(places, length);
   for (const auto& layer : layers) {
     context.rope = angles.of(config_, context.layer);
     x = (*layer)(x, context);
     ++context.layer;
   }
-  return norm(x);
+  return norm(before > 0 ? slice(x, 1, before, x.size(1)) : x);
 }
 
-Tensor Decoder::embedded(const Tensor& ids, const Tensor& places) const {
+Tensor Decoder::embedded(const Tensor& ids, const Tensor& all_places) const {
+  // Of places, those of the tokens: what stands before a text has the first ones.
+  const int64_t all = all_places.size(-1);
+  const Tensor places =
+      all > ids.size(1) ? slice(all_places, -1, all - ids.size(1), all) : all_places;
   Tensor x = embedding(ids);
   if (config_.embedding_scale != 1) {
     x = x * config_.embedding_scale;
@@ -166,7 +192,8 @@ bool Decoder::turns_anew(int64_t from, int64_t to) const {
 }
 
 nn::KvCache Decoder::make_cache(int64_t batch, int64_t capacity) const {
-  nn::KvCacheShape shape{config_.layers, batch, capacity, config_.kv_heads, config_.head_dim};
+  nn::KvCacheShape shape{config_.layers, batch, lead() + capacity, config_.kv_heads,
+                         config_.head_dim};
   if (const LatentConfig& latent = config_.latent; latent.kv_rank > 0) {
     shape.kv_heads = 1;
     shape.head_dim = latent.kv_rank + latent.rope_dim;
