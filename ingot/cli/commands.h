@@ -18,6 +18,7 @@ void add_plan_command(CLI::App& program);
 void add_generate_command(CLI::App& program);
 void add_convert_command(CLI::App& program);
 void add_quantize_command(CLI::App& program);
+void add_merge_command(CLI::App& program);
 void add_ckpt_command(CLI::App& program);
 void add_bench_command(CLI::App& program);
 void add_doctor_command(CLI::App& program);

@@ -7,6 +7,7 @@
 #include "ingot/base/log.h"
 #include "ingot/base/progress.h"
 #include "ingot/cli/commands.h"
+#include "ingot/cli/unfinished.h"
 #include "ingot/cli/verify.h"
 #include "ingot/io/gguf_figures.h"
 #include "ingot/models/export.h"
@@ -49,29 +50,6 @@ bool is_gguf(const fs::path& path) {
   return file.bytes().size() >= 4 &&
          std::string_view(reinterpret_cast<const char*>(file.bytes().data()), 4) == "GGUF";
 }
-
-// Removed at the end unless it got its final name: what a failed conversion leaves is nothing.
-class Unfinished {
- public:
-  explicit Unfinished(const fs::path& final_path)
-      : final_(final_path), path_(final_path.string() + ".unfinished") {
-    remove_tree(path_);
-  }
-  ~Unfinished() {
-    try {
-      remove_tree(path_);
-    } catch (const Error&) {  // NOLINT(bugprone-empty-catch): the failure before it is reported
-    }
-  }
-  Unfinished(const Unfinished&) = delete;
-  Unfinished& operator=(const Unfinished&) = delete;
-
-  const fs::path& path() const { return path_; }
-  void finish() { rename_path(path_, final_); }
-
- private:
-  fs::path final_, path_;
-};
 
 GgmlType plain_type(DType dtype) { return *ggml_type_named(name(dtype)); }
 

@@ -9,6 +9,7 @@
 #include "ingot/base/files.h"
 #include "ingot/base/log.h"
 #include "ingot/base/signals.h"
+#include "ingot/cli/adapter_model.h"
 #include "ingot/cli/commands.h"
 #include "ingot/cli/sample.h"
 #include "ingot/models/stored_model.h"
@@ -21,6 +22,7 @@ struct Arguments {
   std::string prompt;
   std::string dtype;
   GenerateConfig config;
+  std::vector<std::string> adapters;
   bool ids = false;
   bool int8 = false;
   bool parse_special = false;
@@ -94,9 +96,10 @@ void print_json(const Arguments& arguments, const TextCodec& codec, const Tokens
   std::cout << out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
 }
 
-// A model and how its tokens are text.
+// A model, what is put onto it, and how its tokens are text.
 struct Loaded {
   std::unique_ptr<Decoder> model;
+  std::vector<std::unique_ptr<peft::Adapters>> adapters;
   TextCodec codec;
 };
 
@@ -124,6 +127,13 @@ Loaded load(const Arguments& arguments) {
         ": it holds no tokenizer and does not say that this model reads bytes; put tokenizer.json "
         "into the folder, or give token ids with --ids");
   out.codec = codec.value_or(TextCodec());
+  std::vector<AdapterChoice> choices;
+  for (const std::string& text : arguments.adapters) {
+    choices.push_back(adapter_choice(text));
+  }
+  if (!choices.empty()) {
+    out.adapters = put_on(*out.model, choices, base_hash(arguments.model));
+  }
   if (arguments.int8) {
     out.model->to_int8();
   }
@@ -174,6 +184,8 @@ void add_generate_command(CLI::App& program) {
       ->required();
   verb->add_option("--prompt", arguments->prompt,
                    "text to continue; with --ids, token ids as 1,2,3");
+  verb->add_option("--lora", arguments->adapters,
+                   "folder of an adapter in PEFT's layout, or FOLDER=WEIGHT; any number of times");
   verb->add_flag("--ids", arguments->ids, "read and write token ids instead of text");
   verb->add_flag("--parse-special", arguments->parse_special,
                  "special tokens spelled in the prompt are these tokens; otherwise they are text");

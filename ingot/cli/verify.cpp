@@ -49,22 +49,25 @@ int64_t likeliest_of(std::span<const float> logits) {
 
 }  // namespace
 
-Verification compare_models(const StoredModel& original, const StoredModel& written) {
+Probe::Probe(const Decoder& model) : rows_(probe_of(model)) {
   const NoGrad no_grad;
-  const Pretrained a = load_stored(original, DType::f32);
-  const std::vector<Tokens> rows = probe_of(*a.model);
-  const Pretrained b = load_stored(written, DType::f32);
-  const auto V = static_cast<size_t>(a.model->config().vocab);
-  check(a.model->config().vocab == b.model->config().vocab, ErrorKind::numeric, written.origin,
-        ": has another vocabulary than ", original.origin);
+  for (const Tokens& row : rows_) {
+    logits_.push_back(model.logits(tensor_of(row, {1, static_cast<int64_t>(row.size())})));
+  }
+}
+
+Verification Probe::compare(const Decoder& other) const {
+  const NoGrad no_grad;
+  const auto V = static_cast<size_t>(logits_.front().size(-1));
+  check(other.config().vocab == static_cast<int64_t>(V), ErrorKind::numeric,
+        "verify: the vocabularies differ: ", V, " tokens and ", other.config().vocab);
   Verification out;
   double difference = 0, largest = 0, loss_a = 0, loss_b = 0;
   int64_t same = 0;
-  for (const Tokens& row : rows) {
-    const Tensor ids = tensor_of(row, {1, static_cast<int64_t>(row.size())});
-    const Tensor x = a.model->logits(ids);
-    const Tensor y = b.model->logits(ids);
-    const auto all_x = x.values<float>();
+  for (size_t r = 0; r < rows_.size(); ++r) {
+    const Tokens& row = rows_[r];
+    const Tensor y = other.logits(tensor_of(row, {1, static_cast<int64_t>(row.size())}));
+    const auto all_x = logits_[r].values<float>();
     const auto all_y = y.values<float>();
     for (size_t i = 0; i < all_x.size(); ++i) {
       const double now = std::abs(static_cast<double>(all_x[i]) - static_cast<double>(all_y[i]));
@@ -86,6 +89,15 @@ Verification compare_models(const StoredModel& original, const StoredModel& writ
   out.after = std::exp(loss_b / tokens);
   out.same_choice = static_cast<double>(same) / tokens;
   return out;
+}
+
+Verification compare_models(const StoredModel& original, const StoredModel& written) {
+  const Pretrained a = load_stored(original, DType::f32);
+  const Probe probe(*a.model);
+  const Pretrained b = load_stored(written, DType::f32);
+  check(a.model->config().vocab == b.model->config().vocab, ErrorKind::numeric, written.origin,
+        ": has another vocabulary than ", original.origin);
+  return probe.compare(*b.model);
 }
 
 double allowed_growth(GgmlType type) {

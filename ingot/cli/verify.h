@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "ingot/base/ggml_type.h"
 #include "ingot/models/stored_model.h"
@@ -17,6 +18,19 @@ struct Verification {
   double same_choice = 0;        // share of places where both find the same token likeliest
 
   double growth() const { return after / before - 1; }  // of the perplexity
+};
+
+// Texts that a model writes, and what it computes on them: kept to compare others with it later,
+// when it is another model itself. The model must be in f32.
+class Probe {
+ public:
+  explicit Probe(const Decoder& model);
+  // Throws Error(numeric) where the vocabularies differ.
+  Verification compare(const Decoder& other) const;
+
+ private:
+  std::vector<std::vector<int64_t>> rows_;
+  TensorList logits_;  // [1, T, V] of each row
 };
 
 // Loads both models whole, in f32.

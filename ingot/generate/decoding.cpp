@@ -74,7 +74,11 @@ void Decoding::read(int64_t longest) {
   }
   cache_.set_lengths(std::vector<int64_t>(texts_.size(), 0));
   const Tensor hidden = model_.hidden(padded_ends(texts_, sizes), cache_);  // [B, T, D]
-  cache_.set_lengths(sizes);
+  std::vector<int64_t> held = sizes;  // with what stands before every text
+  for (int64_t& size : held) {
+    size += model_.lead();
+  }
+  cache_.set_lengths(held);
   TensorList last;
   for (int64_t row = 0; row < hidden.size(0); ++row) {
     const int64_t end = sizes[static_cast<size_t>(row)];

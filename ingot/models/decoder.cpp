@@ -119,25 +119,46 @@ Decoder::Ahead Decoder::hidden_ahead(const Tensor& ids, const BatchInfo& info,
 }
 
 Tensor Decoder::hidden(const Tensor& ids, nn::TokenCache& cache, const BatchInfo& info) const {
+  const int64_t before = cache.longest() == 0 ? lead() : 0;
   Tensor y = run(ids, &cache, info);
-  cache.advance(ids.size(1));
+  cache.advance(before + ids.size(1));
   return y;
+}
+
+int64_t Decoder::lead() const {
+  const Tensor vectors = before_text ? before_text() : Tensor();
+  return vectors.defined() ? vectors.size(0) : 0;
 }
 
 Tensor Decoder::run(const Tensor& ids, nn::TokenCache* cache, const BatchInfo& info,
                     TensorList* aside, Tensor* trunk) const {
   check(ids.rank() == 2, ErrorKind::shape, "decoder: takes ids of shape [B, T]: got ", ids.shape());
-  const int64_t length = length_of(ids, cache, info);
+  const int64_t before = cache == nullptr || cache->longest() == 0 ? lead() : 0;
+  check(before == 0 || (!info.positions.defined() && !info.documents.defined()),
+        ErrorKind::argument,
+        "decoder: learnt vectors before a text go with one document a row; set data.packing = "
+        "\"none\"");
+  const int64_t length = before + length_of(ids, cache, info);
   check(!positions || length <= config_.context, ErrorKind::argument,
         "decoder: the sequence is longer than the learned positions: ", length, " tokens, context ",
         config_.context);
-  const Tensor places =
-      info.positions.defined() ? info.positions : usual_positions(ids.size(1), cache, ids.device());
+  const Tensor places = info.positions.defined()
+                            ? info.positions
+                            : usual_positions(before + ids.size(1), cache, ids.device());
   nn::Context context = context_of(places, info);
   context.cache = cache;
   context.aside = aside;
   context.randomness.training = context.randomness.training && cache == nullptr;
   Tensor x = dropout(embedded(ids, places), context.randomness);  // [B, T, D]
+  if (before > 0) {
+    x = concat({expand(unsqueeze(before_text(), 0), {x.size(0), before, x.size(2)}), x},
+               int64_t{1});
+    if (context.key_lengths.defined()) {
+      context.key_lengths =
+          context.key_lengths + full(context.key_lengths.shape(), static_cast<double>(before),
+                                     context.key_lengths.dtype(), context.key_lengths.device());
+    }
+  }
   const LayerAngles angles = angles_of(places, length);
   for (const auto& layer : layers) {
     if (trunk != nullptr) {
@@ -147,14 +168,18 @@ Tensor Decoder::run(const Tensor& ids, nn::TokenCache* cache, const BatchInfo& i
     x = (*layer)(x, context);
     ++context.layer;
   }
-  return norm(x);
+  return norm(before > 0 ? slice(x, 1, before, x.size(1)) : x);
 }
 
 Tensor Decoder::scaled(const Tensor& embedded) const {
   return config_.embedding_scale != 1 ? embedded * config_.embedding_scale : embedded;
 }
 
-Tensor Decoder::embedded(const Tensor& ids, const Tensor& places) const {
+Tensor Decoder::embedded(const Tensor& ids, const Tensor& all_places) const {
+  // Of places, those of the tokens: what stands before a text has the first ones.
+  const int64_t all = all_places.size(-1);
+  const Tensor places =
+      all > ids.size(1) ? slice(all_places, -1, all - ids.size(1), all) : all_places;
   Tensor x = scaled(embedding(ids));
   if (positions) {
     x = x + (*positions)(places);
@@ -213,7 +238,8 @@ bool Decoder::turns_anew(int64_t from, int64_t to) const {
 }
 
 nn::TokenCacheShape Decoder::cache_shape(int64_t batch, int64_t capacity) const {
-  nn::TokenCacheShape shape{config_.layers, batch, capacity, config_.kv_heads, config_.head_dim};
+  nn::TokenCacheShape shape{config_.layers, batch, lead() + capacity, config_.kv_heads,
+                            config_.head_dim};
   if (const LatentConfig& latent = config_.latent; latent.kv_rank > 0) {
     shape.kv_heads = 1;
     shape.head_dim = latent.kv_rank + latent.rope_dim;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -63,6 +64,11 @@ class Decoder : public nn::Module {
 
   // What dropout draws from: the trainer moves it on; off until `training` is set.
   const std::shared_ptr<Randomness>& randomness() const { return randomness_; }
+
+  // Learnt vectors that stand before the embedded tokens of every text, [P, D], or an undefined
+  // tensor; empty: none. Their owner keeps them.
+  std::function<Tensor()> before_text;
+  int64_t lead() const;  // P
 
   void visit(nn::Visitor& v) override;
 

@@ -1,7 +1,9 @@
 #include "ingot/nn/attention.h"
 
 #include "ingot/ops/attention.h"
+#include "ingot/ops/elementwise.h"
 #include "ingot/ops/shape.h"
+#include "ingot/tensor/factories.h"
 
 namespace ingot::nn {
 namespace {
@@ -9,6 +11,25 @@ namespace {
 // [B, T, heads·C] → [B, T, heads, C]
 Tensor in_heads(const Tensor& x, int64_t heads, int64_t head_dim) {
   return reshape(x, {x.size(0), x.size(1), heads, head_dim});
+}
+
+// [P, K, C] before the keys or values of every row.
+Tensor behind(const Tensor& prefix, const Tensor& x) {
+  const Shape shape = {x.size(0), prefix.size(0), x.size(2), x.size(3)};
+  return concat({expand(unsqueeze(prefix, 0), shape), x}, int64_t{1});
+}
+
+// What every query sees besides is numbered before the text.
+void make_room(int64_t prefix, AttentionOptions& options) {
+  check(!options.documents.defined() && options.window == 0, ErrorKind::config,
+        "attention: a learnt prefix goes with one document a row and without a window; set "
+        "data.packing = \"none\"");
+  options.query_offset += prefix;
+  if (options.key_lengths.defined()) {
+    options.key_lengths =
+        options.key_lengths + full(options.key_lengths.shape(), static_cast<double>(prefix),
+                                   options.key_lengths.dtype(), options.key_lengths.device());
+  }
 }
 
 }  // namespace
@@ -61,6 +82,12 @@ Tensor Attention::operator()(const Tensor& x, const Context& context) const {
     const TokenCache::Stored stored = context.cache->extend(context.layer, k, v, options);
     k = stored.k;
     v = stored.v;
+  }
+  if (prefix && prefix->active()) {
+    const Tensor first = prefix->keys();
+    make_room(first.size(0), options);
+    k = behind(first, k);
+    v = behind(prefix->values(), v);
   }
   const Tensor y = attention(q, k, v, options);  // [B, T, H, C]
   return wo(reshape(y, {x.size(0), x.size(1), s.heads * s.head_dim}));

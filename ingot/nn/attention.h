@@ -27,6 +27,16 @@ struct AttentionShape {
   double softcap = 0;  // of the scores; 0: none
 };
 
+// Keys and values that every query sees besides those of its text: learnt ones that stand before
+// its first token, without a position.
+class KeyPrefix {
+ public:
+  virtual ~KeyPrefix() = default;
+  virtual bool active() const = 0;
+  virtual Tensor keys() const = 0;    // [P, K, C]
+  virtual Tensor values() const = 0;  // [P, K, C]
+};
+
 // y = concat_h(softmax(q_h k_hᵀ · scale) v_h) Woᵀ with q, k, v = x Wqᵀ, x Wkᵀ, x Wvᵀ split into
 // heads. x, y: [B, T, D]. Vaswani et al. 2017, section 3.2.2; grouped heads: Ainslie et al. 2023,
 // arXiv:2305.13245.
@@ -42,6 +52,9 @@ class Attention : public Module {
   Linear wv;  // [K·C, D]
   Linear wo;  // [D, H·C]
   std::optional<Norm> q_norm, k_norm;
+  std::shared_ptr<const KeyPrefix> prefix;  // its parameters are its owner's
+
+  const AttentionShape& shape() const { return shape_; }
 
  private:
   AttentionShape shape_;

@@ -1,5 +1,6 @@
 #include "ingot/nn/moe.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "ingot/autograd/record.h"
@@ -130,19 +131,33 @@ Moe::Moe(const MoeOptions& o, DType dtype, Device device)
 
 // Expert by expert, as each keeps its weights.
 Tensor Moe::one_by_one(const Tensor& rows, const Tensor& counts) const {
+  const bool known = counts.device().kind != DeviceKind::meta;
+  const auto count = static_cast<int64_t>(experts.size());
   TensorList parts;
   int64_t begin = 0;
   for (size_t e = 0; e < experts.size(); ++e) {
-    const int64_t end = begin + counts.values<int64_t>()[e];
+    const int64_t end = known ? begin + counts.values<int64_t>()[e]
+                              : rows.size(0) * (static_cast<int64_t>(e) + 1) / count;
     parts.push_back((*experts[e])(slice(rows, 0, begin, end)));
     begin = end;
   }
   return concat(parts, int64_t{0});
 }
 
+// Whether every expert is no more than its weights.
+bool Moe::plain() const {
+  const auto is_plain = [](const Linear& map) {
+    return map.weight.defined() && map.adapters.empty();
+  };
+  return std::ranges::all_of(experts, [&](const auto& expert) {
+    return is_plain(expert->up) && is_plain(expert->down) &&
+           (!expert->gate || is_plain(*expert->gate));
+  });
+}
+
 // Each row by its expert's MLP.
 Tensor Moe::transformed(const Tensor& rows, const Tensor& counts) const {
-  if (experts.front()->up.coded.defined()) {
+  if (!plain()) {
     return one_by_one(rows, counts);
   }
   const TensorList ups = weights_of(experts, [](const Mlp& m) -> const Linear& { return m.up; });

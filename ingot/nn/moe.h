@@ -72,6 +72,7 @@ class Moe : public Module {
 
  private:
   Tensor transformed(const Tensor& rows, const Tensor& counts) const;
+  bool plain() const;
   Tensor one_by_one(const Tensor& rows, const Tensor& counts) const;
 
   Activation activation_;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <limits>
+
 #include "ingot/tensor/tensor.h"
 
 namespace ingot {
@@ -27,9 +29,18 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& labels, Reduction reduc
 Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& labels,
                             const CrossEntropyOptions& options = {});
 
-// log p(label) per row without the logits whole: [...]. The label must be in [0, V). No gradient
-// (scoring).
+struct LogProbabilityOptions {
+  double softcap = 0;  // logits become cap · tanh(logit / cap) first
+  // Rows with this label have 0 and no gradient; by default every label counts.
+  int64_t ignore_index = std::numeric_limits<int64_t>::min();
+};
+
+// log softmax(x Wᵀ)_label per row, in pieces of rows: the logits never exist whole, neither does
+// their gradient. x: [..., D]   weight: [V, D]   labels: [...] i64   → [...] (f32; f64 for f64).
+// The gradient of a row depends on what is made of its log-probability, so the backward computes
+// the logits a second time (2 · N·D·V FLOPs more than the products themselves). Differentiable
+// once.
 Tensor linear_log_probability(const Tensor& x, const Tensor& weight, const Tensor& labels,
-                              double softcap = 0);
+                              const LogProbabilityOptions& options = {});
 
 }  // namespace ingot

@@ -1,26 +1,19 @@
 #include "ingot/ops/int8_linear.h"
 
-#include <algorithm>
+#include <utility>
 
 #include "ingot/autograd/record.h"
-#include "ingot/device/flops.h"
 #include "ingot/device/on_device.h"
 #include "ingot/kernels/int8.h"
-#include "ingot/kernels/matmul.h"
-#include "ingot/ops/elementwise.h"
-#include "ingot/ops/matmul.h"
-#include "ingot/ops/reduce.h"
-#include "ingot/ops/shape.h"
+#include "ingot/ops/coded_linear.h"
 #include "ingot/tensor/copy.h"
 #include "ingot/tensor/factories.h"
 #include "ingot/tensor/layout.h"
 
-// In the comments: M rows of x (the product of its leading dimensions), In, Out.
-
 namespace ingot {
 namespace {
 
-constexpr int64_t few_rows = 16;  // beyond them decoding the weight once is cheaper
+constexpr int64_t most_rows = 16;  // beyond them decoding the weight once is cheaper
 
 void check_inputs(const Tensor& x, const Int8Weight& w, const Tensor& bias) {
   check(is_float(x.dtype()), ErrorKind::dtype, "int8_linear: takes floating-point tensors: got ",
@@ -35,92 +28,35 @@ void check_inputs(const Tensor& x, const Int8Weight& w, const Tensor& bias) {
         bias.defined() ? bias.shape() : Shape(), ", codes are ", w.codes.shape());
 }
 
-// Rows [begin, end) of the weight.
-Int8Weight rows_of(const Int8Weight& w, int64_t begin, int64_t end) {
-  return {sliced(w.codes, 0, begin, end), sliced(w.scales, 0, begin, end)};
-}
+class Int8Rows : public CodedWeight {
+ public:
+  explicit Int8Rows(Int8Weight weight) : weight_(std::move(weight)) {}
 
-// Calls body(begin, weight rows as a matrix [·, In]) for blocks of rows of W.
-template <class F>
-void each_block(const Int8Weight& w, DType dtype, F&& body) {
-  constexpr int64_t block_elements = int64_t{1} << 21;
-  const int64_t rows = w.codes.size(0);
-  const int64_t step =
-      std::max<int64_t>(64, block_elements / std::max<int64_t>(1, w.codes.size(1)));
-  for (int64_t begin = 0; begin < rows; begin += step) {
-    const PurposeScope scope(Purpose::workspace);
-    body(begin, dense_weight(rows_of(w, begin, std::min(begin + step, rows)), dtype));
+  int64_t rows() const override { return weight_.codes.size(0); }
+  int64_t columns() const override { return weight_.codes.size(1); }
+  int64_t bytes() const override { return weight_.codes.bytes() + weight_.scales.bytes(); }
+  Device device() const override { return weight_.codes.device(); }
+  Tensor decoded(int64_t begin, int64_t end, DType dtype) const override {
+    return dense_weight(
+        {sliced(weight_.codes, 0, begin, end), sliced(weight_.scales, 0, begin, end)}, dtype);
   }
-}
 
-// [M, size of the last dimension]; sizes of 0 stay what they are.
-Shape flattened(const Shape& shape) {
-  int64_t rows = 1;
-  for (int64_t i = 0; i + 1 < shape.rank(); ++i) {
-    rows *= shape[i];
-  }
-  return {rows, shape[shape.rank() - 1]};
-}
-
-Tensor rows_without_history(const Tensor& x) {
-  return reshaped(dense(detach(x)), flattened(x.shape()));
-}
-
-Tensor forward(const Tensor& x, const Int8Weight& w, const Tensor& bias) {
-  Shape shape = x.shape();
-  shape[shape.rank() - 1] = w.codes.size(0);
-  Tensor y = empty(shape, x.dtype(), x.device());
-  if (y.elements() == 0) {
-    return y;
-  }
-  const Tensor rows = rows_without_history(x);
-  Tensor flat = reshaped(y, {rows.size(0), w.codes.size(0)});
-  const Tensor added = bias.defined() ? dense(detach(bias)) : bias;
-  count_flops(2 * rows.size(0) * w.codes.elements());
-  if (rows.size(0) <= few_rows && x.dtype() != DType::f64) {
+  // Reads each code from memory once.
+  Tensor few_rows(const Tensor& x, const Tensor& bias) const override {
+    if (x.size(0) > most_rows || x.dtype() == DType::f64) {
+      return {};
+    }
+    Tensor y = empty({x.size(0), rows()}, x.dtype(), x.device());
     on_device(x.device(), [&](const auto& on) {
-      kernels::int8_few_rows(on, rows.view(), w.codes.view(), w.scales.view(),
-                             added.defined() ? added.view() : ConstView(), flat.fresh_view());
+      kernels::int8_few_rows(on, x.view(), weight_.codes.view(), weight_.scales.view(),
+                             bias.defined() ? bias.view() : ConstView(), y.fresh_view());
     });
     return y;
   }
-  each_block(w, x.dtype(), [&](int64_t begin, const Tensor& block) {
-    const int64_t end = begin + block.size(0);
-    Tensor part = sliced(flat, 1, begin, end);
-    on_device(x.device(), [&](const auto& on) {
-      kernels::matmul(on, rows.view(), transposed(block, 0, 1).view(), part.fresh_view(),
-                      kernels::Accumulate::no,
-                      added.defined() ? sliced(added, 0, begin, end).view() : ConstView());
-    });
-  });
-  return y;
-}
 
-// dx = dy W: [M, Out] [Out, In].
-Tensor input_gradient(const Tensor& dy, const Int8Weight& w, const Shape& x_shape) {
-  if (recording()) {
-    const Tensor rows = reshape(dy, flattened(dy.shape()));
-    return reshape(matmul(rows, dense_weight(w, dy.dtype())), x_shape);
-  }
-  if (dy.size(-1) == 0) {
-    return zeros(x_shape, dy.dtype(), dy.device());
-  }
-  Tensor dx = empty(x_shape, dy.dtype(), dy.device());
-  if (dx.elements() == 0) {
-    return dx;
-  }
-  const Tensor rows = rows_without_history(dy);
-  Tensor flat = reshaped(dx, {rows.size(0), w.codes.size(1)});
-  count_flops(2 * rows.size(0) * w.codes.elements());
-  each_block(w, dy.dtype(), [&](int64_t begin, const Tensor& block) {
-    const Tensor part = sliced(rows, 1, begin, begin + block.size(0));
-    on_device(dy.device(), [&](const auto& on) {
-      kernels::matmul(on, part.view(), block.view(), flat.fresh_view(),
-                      begin == 0 ? kernels::Accumulate::no : kernels::Accumulate::yes);
-    });
-  });
-  return dx;
-}
+ private:
+  Int8Weight weight_;
+};
 
 }  // namespace
 
@@ -150,15 +86,13 @@ Tensor dense_weight(const Int8Weight& weight, DType dtype) {
   return out;
 }
 
+std::shared_ptr<const CodedWeight> coded_rows(const Int8Weight& weight) {
+  return std::make_shared<Int8Rows>(weight);
+}
+
 Tensor int8_linear(const Tensor& x, const Int8Weight& weight, const Tensor& bias) {
   check_inputs(x, weight, bias);
-  return record("int8_linear", forward(x, weight, bias),
-                wrt(x, [weight, shape = x.shape()](
-                           const Tensor& dy) { return input_gradient(dy, weight, shape); }),
-                wrt(bias, [](const Tensor& dy) {
-                  const Tensor rows = reshape(dy, flattened(dy.shape()));
-                  return sum(cast(rows, accumulator(dy.dtype())), 0);
-                }));
+  return coded_linear(x, coded_rows(weight), bias);
 }
 
 }  // namespace ingot

@@ -1,6 +1,8 @@
 #pragma once
 
-#include "ingot/tensor/tensor.h"
+#include <memory>
+
+#include "ingot/ops/coded_linear.h"
 
 namespace ingot {
 
@@ -20,6 +22,9 @@ Int8Weight int8_weight(const Tensor& weight);
 
 // The weight that the codes stand for.
 Tensor dense_weight(const Int8Weight& weight, DType dtype);
+
+// The same as a weight for coded_linear.
+std::shared_ptr<const CodedWeight> coded_rows(const Int8Weight& weight);
 
 // y = x Wᵀ + b: [..., In] → [..., Out]. Up to 16 rows read the codes at memory speed, and no row
 // depends on the others; more take the codes decoded, a block of rows at a time. The weight gets no

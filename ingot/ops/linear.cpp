@@ -199,4 +199,25 @@ TensorList linears(const Tensor& x, const TensorList& weights, const TensorList&
   return record_formulas("linear", std::move(ys), std::move(formulas));
 }
 
+Tensor add_linear(Tensor y, const Tensor& x, const Tensor& weight) {
+  check_inputs("add_linear", x, weight, {});
+  check(y.shape() == with_last(x.shape(), weight.size(0)) && y.dtype() == x.dtype(),
+        ErrorKind::shape, "add_linear: y is not of the product's shape and type: y is ", y.shape(),
+        " ", y.dtype(), ", x is ", x.shape(), " ", x.dtype(), ", weight is ", weight.shape());
+  const Tensor behind = history_of(y);
+  const bool alone = y.storage().use_count() == 1 && y.dense() && y.storage()->writable();
+  Tensor out = alone ? detach(y) : copy_of(y);
+  y = Tensor();
+  {
+    Tensor rows = as_rows(out);
+    multiply(as_rows(x), transposed(as_rows(weight), 0, 1), rows, Accumulate::yes);
+  }
+  return record_formulas(
+      "add_linear", std::move(out),
+      {wrt(behind, [](const Tensor& dy) { return dy; }), weight_formula(x, weight, 0),
+       wrt(x, [weight = saved(weight), shape = x.shape()](const Tensor& dy) {
+         return input_gradient({dy}, {weight()}, shape);
+       })});
+}
+
 }  // namespace ingot

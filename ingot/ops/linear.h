@@ -14,4 +14,9 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
 // place. `biases` is empty or has one entry (maybe undefined) per weight.
 TensorList linears(const Tensor& x, const TensorList& weights, const TensorList& biases = {});
 
+// y + x Wᵀ: what adapters add to the result of a map. y: [..., Out] of x's leading dimensions.
+// Where nothing else holds the memory of y it is added to in place, so give y away:
+// add_linear(move(y), …).
+Tensor add_linear(Tensor y, const Tensor& x, const Tensor& weight);
+
 }  // namespace ingot

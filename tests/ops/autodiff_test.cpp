@@ -12,6 +12,7 @@
 #include "ingot/autograd/gradcheck.h"
 #include "ingot/base/files.h"
 #include "ingot/ops/attention.h"
+#include "ingot/ops/coded_linear.h"
 #include "ingot/ops/conv.h"
 #include "ingot/ops/cross_entropy.h"
 #include "ingot/ops/dropout.h"
@@ -23,6 +24,7 @@
 #include "ingot/ops/info_nce.h"
 #include "ingot/ops/int8_linear.h"
 #include "ingot/ops/linear.h"
+#include "ingot/ops/linear_loss.h"
 #include "ingot/ops/losses.h"
 #include "ingot/ops/matmul.h"
 #include "ingot/ops/norm.h"
@@ -32,6 +34,7 @@
 #include "ingot/ops/softmax.h"
 #include "ingot/ops/token_rows.h"
 #include "ingot/tensor/factories.h"
+#include "tests/ops/plain_rows.h"
 #include "tests/support/op_case.h"
 
 namespace ingot::testing {
@@ -174,45 +177,51 @@ Table shape_ops() {
 Table reductions_and_products() {
   const Tensor x = random_tensor({3, 4}, 1);
   const auto one = [&x](auto f) { return by([f](const TensorList& in) { return f(in[0]); }, {x}); };
-  return {{"sum", one([](const Tensor& t) { return sum(t, 1); })},
-          {"mean", one([](const Tensor& t) { return mean(t, 0); })},
-          {"max", one([](const Tensor& t) { return max(t, 1); })},
-          {"min", one([](const Tensor& t) { return min(t, 1); })},
-          {"var", one([](const Tensor& t) { return var(t, 1); })},
-          {"logsumexp", one([](const Tensor& t) { return logsumexp(t, 1); })},
-          {"cumsum", one([](const Tensor& t) { return cumsum(t, 1); })},
-          {"norm", one([](const Tensor& t) { return norm(t); })},
-          {"softmax", one([](const Tensor& t) { return softmax(t); })},
-          {"log_softmax", one([](const Tensor& t) { return log_softmax(t); })},
-          {"matmul", of_two(matmul, x, random_tensor({4, 2}, 2))},
-          {"linear", by([](const TensorList& in) { return linear(in[0], in[1], in[2]); },
-                        {x, random_tensor({2, 4}, 2), random_tensor({2}, 3)})},
-          {"linears", to_list(
-                          [](const TensorList& in) {
-                            return linears(in[0], {in[1], in[2]}, {});
-                          },
-                          {x, random_tensor({2, 4}, 2), random_tensor({3, 4}, 3)})},
-          {"int8_linear", by([codes = int8_weight(random_tensor({2, 4}, 4))](
-                                 const TensorList& in) { return int8_linear(in[0], codes, in[1]); },
-                             {x, random_tensor({2}, 3)})},
-          {"grouped_linear",
-           by(
-               [](const TensorList& in) {
-                 return grouped_linear(in[0], {in[1], in[2]}, tensor_of<int64_t>({1, 2}, {2}));
-               },
-               {x, random_tensor({2, 4}, 2), random_tensor({2, 4}, 3)}, Second::no)},
-          {"grouped_linears",
-           to_list(
-               [](const TensorList& in) {
-                 return grouped_linears(in[0], {{in[1]}, {in[2]}}, tensor_of<int64_t>({3}, {1}));
-               },
-               {x, random_tensor({2, 4}, 2), random_tensor({3, 4}, 3)}, Second::no)},
-          {"conv1d",
-           by([](const TensorList& in) { return conv1d(in[0], in[1], in[2]); },
-              {random_tensor({2, 2, 5}, 1), random_tensor({3, 2, 3}, 2), random_tensor({3}, 3)})},
-          {"conv2d", by([](const TensorList& in) { return conv2d(in[0], in[1], in[2]); },
-                        {random_tensor({1, 2, 4, 4}, 1), random_tensor({2, 2, 3, 3}, 2),
-                         random_tensor({2}, 3)})}};
+  return {
+      {"sum", one([](const Tensor& t) { return sum(t, 1); })},
+      {"mean", one([](const Tensor& t) { return mean(t, 0); })},
+      {"max", one([](const Tensor& t) { return max(t, 1); })},
+      {"min", one([](const Tensor& t) { return min(t, 1); })},
+      {"var", one([](const Tensor& t) { return var(t, 1); })},
+      {"logsumexp", one([](const Tensor& t) { return logsumexp(t, 1); })},
+      {"cumsum", one([](const Tensor& t) { return cumsum(t, 1); })},
+      {"norm", one([](const Tensor& t) { return norm(t); })},
+      {"softmax", one([](const Tensor& t) { return softmax(t); })},
+      {"log_softmax", one([](const Tensor& t) { return log_softmax(t); })},
+      {"matmul", of_two(matmul, x, random_tensor({4, 2}, 2))},
+      {"linear", by([](const TensorList& in) { return linear(in[0], in[1], in[2]); },
+                    {x, random_tensor({2, 4}, 2), random_tensor({2}, 3)})},
+      {"linears", to_list(
+                      [](const TensorList& in) {
+                        return linears(in[0], {in[1], in[2]}, {});
+                      },
+                      {x, random_tensor({2, 4}, 2), random_tensor({3, 4}, 3)})},
+      {"add_linear", by([](const TensorList& in) { return add_linear(in[0], in[1], in[2]); },
+                        {random_tensor({3, 2}, 6), x, random_tensor({2, 4}, 7)})},
+      {"coded_linear", by([weight = std::make_shared<PlainRows>(random_tensor({2, 4}, 4))](
+                              const TensorList& in) { return coded_linear(in[0], weight, in[1]); },
+                          {x, random_tensor({2}, 5)})},
+      {"int8_linear", by([codes = int8_weight(random_tensor({2, 4}, 4))](
+                             const TensorList& in) { return int8_linear(in[0], codes, in[1]); },
+                         {x, random_tensor({2}, 3)})},
+      {"grouped_linear",
+       by(
+           [](const TensorList& in) {
+             return grouped_linear(in[0], {in[1], in[2]}, tensor_of<int64_t>({1, 2}, {2}));
+           },
+           {x, random_tensor({2, 4}, 2), random_tensor({2, 4}, 3)}, Second::no)},
+      {"grouped_linears",
+       to_list(
+           [](const TensorList& in) {
+             return grouped_linears(in[0], {{in[1]}, {in[2]}}, tensor_of<int64_t>({3}, {1}));
+           },
+           {x, random_tensor({2, 4}, 2), random_tensor({3, 4}, 3)}, Second::no)},
+      {"conv1d",
+       by([](const TensorList& in) { return conv1d(in[0], in[1], in[2]); },
+          {random_tensor({2, 2, 5}, 1), random_tensor({3, 2, 3}, 2), random_tensor({3}, 3)})},
+      {"conv2d", by([](const TensorList& in) { return conv2d(in[0], in[1], in[2]); },
+                    {random_tensor({1, 2, 4, 4}, 1), random_tensor({2, 2, 3, 3}, 2),
+                     random_tensor({2}, 3)})}};
 }
 
 Table layers_and_losses() {
@@ -253,6 +262,17 @@ Table layers_and_losses() {
       {"linear_cross_entropy",
        by([labels](const TensorList& in) { return linear_cross_entropy(in[0], in[1], labels); },
           {x, random_tensor({5, 4}, 2)}, Second::no)},
+      {"linear_log_probability",
+       by([labels](const TensorList& in) { return linear_log_probability(in[0], in[1], labels); },
+          {x, random_tensor({5, 4}, 2)}, Second::no)},
+      {"sum_over_logits", by(
+                              [](const TensorList& in) {
+                                return sum_over_logits(in[0], in[1],
+                                                       [](const Tensor& logits, int64_t, int64_t) {
+                                                         return sum(square(softmax(logits)));
+                                                       });
+                              },
+                              {x, random_tensor({5, 4}, 2)}, Second::no)},
       {"kl_divergence",
        by([](const TensorList& in) { return kl_divergence(in[0], in[1]); }, {x, other})},
       {"mse",
@@ -276,10 +296,8 @@ Table every_op() {
 
 // Those that have no gradient: their results are integers, masks or constants.
 const std::set<std::string> without_gradient = {
-    "argmax",      "sort",          "topk",        "one_hot",
-    "equal",       "not_equal",     "less",        "less_equal",
-    "greater",     "greater_equal", "rope_tables", "linear_log_probability",
-    "dense_weight"};
+    "argmax", "sort",       "topk",    "one_hot",       "equal",       "not_equal",
+    "less",   "less_equal", "greater", "greater_equal", "rope_tables", "dense_weight"};
 
 // The functions that the headers of ingot/ops declare; `unary` is what elementwise ones are made
 // of.

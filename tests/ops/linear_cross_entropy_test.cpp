@@ -183,23 +183,66 @@ TEST(LinearCrossEntropy, RefusesWhatDoesNotFit) {
       "linear_cross_entropy: needs one label a row: x is [3, 4], labels are [2]");
 }
 
-TEST(LinearLogProbability, IsMinusTheLossPerRow) {
+TEST(LinearLogProbability, PassesItsCase) {
+  for (const double cap : {0.0, 2.0}) {
+    const LogProbabilityOptions options{.softcap = cap, .ignore_index = -100};
+    OpCase op;
+    op.name = "linear_log_probability";
+    op.run = [=](const TensorList& x) {
+      return TensorList{linear_log_probability(x[0], x[1], x[2], options)};
+    };
+    op.reference = [=](const TensorList& x) {
+      return TensorList{
+          -cross_entropy(linear(x[0], x[1]), x[2], Reduction::none, {.softcap = cap})};
+    };
+    op.samples = {sample("odd sizes", {3, 5}, 7, 37), sample("one row", {1}, 4, 9),
+                  sample("no rows", {0}, 4, 9)};
+    check_op(op);
+  }
+}
+
+TEST(LinearLogProbability, CountsEveryLabelUnlessToldWhichToIgnore) {
   const Tensor x = random_tensor({3, 5, 7}, 1);
   const Tensor weight = random_tensor({37, 7}, 2);
-  Tensor labels = empty({3, 5}, DType::i64);
-  for (size_t i = 0; i < 15; ++i) {
-    labels.mutable_values<int64_t>()[i] = static_cast<int64_t>(4 * i) % 37;
-  }
-  for (const double cap : {0.0, 2.0}) {
-    const Tensor losses =
-        cross_entropy(linear(x, weight), labels, Reduction::none, {.softcap = cap});
-    const Tensor got = linear_log_probability(x, weight, labels, cap);
-    EXPECT_EQ(got.shape(), (Shape{3, 5}));
-    EXPECT_LE(difference(got, -losses), 1e-12);
-  }
-  labels.mutable_values<int64_t>()[4] = -100;
+  const Tensor labels = some_labels({3, 5}, 37);
   expect_error([&] { linear_log_probability(x, weight, labels); },
-               "linear_log_probability: label -100 at position 4 is outside [0, 37)");
+               "linear_log_probability: label -100 at position 3 is outside [0, 37)");
+  const Tensor got = linear_log_probability(x, weight, labels, {.ignore_index = -100});
+  EXPECT_EQ(got.shape(), (Shape{3, 5}));
+  EXPECT_EQ(got.values<double>()[3], 0);
+}
+
+// Each row's gradient is its own dy times (onehot − p), which a sum's backward cannot give.
+TEST(LinearLogProbability, WeighsEveryRowByItsOwnGradientOverSeveralPieces) {
+  const Sample wide = sample("", {67}, 3, 150001);
+  const Tensor dy = random_tensor({67}, 9);
+  const auto gradients_of = [&](const std::function<Tensor(const Tensor&, const Tensor&)>& f) {
+    Tensor x = copy_of(wide.inputs[0]);
+    Tensor weight = copy_of(wide.inputs[1]);
+    backward(f(require_grad(x), require_grad(weight)), dy);
+    return TensorList{grad(x), grad(weight)};
+  };
+  const TensorList got = gradients_of([&](const Tensor& x, const Tensor& weight) {
+    return linear_log_probability(x, weight, wide.inputs[2], {.ignore_index = -100});
+  });
+  const TensorList expected = gradients_of([&](const Tensor& x, const Tensor& weight) {
+    return -cross_entropy(linear(x, weight), wide.inputs[2], Reduction::none);
+  });
+  EXPECT_LE(difference(got[0], expected[0]), 1e-12);
+  EXPECT_LE(difference(got[1], expected[1]), 1e-12);
+}
+
+TEST(LinearLogProbability, HoldsNoMoreLogitsThanAPiece) {
+  constexpr int64_t rows = 1024, classes = 50000;
+  Tensor x = empty({rows, 64}, DType::f32, meta_device);
+  Tensor weight = empty({classes, 64}, DType::f32, meta_device);
+  const Tensor labels = empty({rows}, DType::i64, meta_device);
+  Allocator& memory = allocator(meta_device);
+  const int64_t before = memory.stats().live_total;
+  memory.reset_peak();
+  const Tensor y = linear_log_probability(require_grad(x), require_grad(weight), labels);
+  backward(y, empty(y.shape(), y.dtype(), meta_device));
+  EXPECT_LT(memory.stats().peak_total - before, int64_t{rows} * classes * 4 / 2);
 }
 
 }  // namespace
