@@ -30,8 +30,10 @@ libsentencepiece-dev # training of Unigram tokenizers
 libsimdjson-dev      # rows of JSON at speed
 zlib1g-dev           # data packed by gzip
 libzstd-dev          # data packed by zstd
+libsqlite3-dev       # store of runs
 libgtest-dev         # tests
 libgmock-dev         # tests: matchers
+libprotobuf-dev      # tests: files for TensorBoard
 librapidcheck-dev    # tests: properties over random inputs
 bible-kjv            # the text that scripts/demo.sh trains on
 LIST

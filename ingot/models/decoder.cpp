@@ -237,9 +237,9 @@ bool Decoder::turns_anew(int64_t from, int64_t to) const {
   return *config_.positions == "rope" && nn::turns_anew(config_.rope, config_.context, from, to);
 }
 
-nn::TokenCacheShape Decoder::cache_shape(int64_t batch, int64_t capacity) const {
-  nn::TokenCacheShape shape{config_.layers, batch, lead() + capacity, config_.kv_heads,
-                            config_.head_dim};
+nn::KvCacheShape Decoder::cache_shape(int64_t batch, int64_t capacity) const {
+  nn::KvCacheShape shape{config_.layers, batch, lead() + capacity, config_.kv_heads,
+                         config_.head_dim};
   if (const LatentConfig& latent = config_.latent; latent.kv_rank > 0) {
     shape.kv_heads = 1;
     shape.head_dim = latent.kv_rank + latent.rope_dim;
@@ -248,7 +248,7 @@ nn::TokenCacheShape Decoder::cache_shape(int64_t batch, int64_t capacity) const 
   return shape;
 }
 
-nn::TokenCache Decoder::make_cache(int64_t batch, int64_t capacity) const {
+nn::KvCache Decoder::make_cache(int64_t batch, int64_t capacity) const {
   return {cache_shape(batch, capacity), dtype(), embedding.weight.device()};
 }
 

@@ -24,6 +24,23 @@ class LinearCollector : public Visitor {
   }
 };
 
+class ProductRounder : public Visitor {
+ public:
+  explicit ProductRounder(std::shared_ptr<const ProductRounding> rounding)
+      : rounding_(std::move(rounding)) {}
+
+ protected:
+  void on_parameter(const std::string&, Tensor&, Role) override {}
+  void on_module(const std::string&, Module& module) override {
+    if (auto* map = dynamic_cast<Linear*>(&module)) {
+      map->rounding = rounding_;
+    }
+  }
+
+ private:
+  std::shared_ptr<const ProductRounding> rounding_;
+};
+
 }  // namespace
 
 Tensor parameter(const Shape& shape, DType dtype, Device device, double value) {
@@ -53,6 +70,9 @@ Tensor Linear::unadapted(const Tensor& x, Bias with_bias) const {
   const Tensor added = with_bias == Bias::yes ? bias : Tensor();
   if (stored) {
     return coded_linear(x, stored, added);
+  }
+  if (rounding) {
+    return rounding->output_gradient(linear(rounding->input(x), rounding->weight(weight), added));
   }
   return coded.defined() ? int8_linear(x, coded, added) : linear(x, weight, added);
 }
@@ -125,7 +145,8 @@ void Linear::visit(Visitor& v) {
 
 TensorList apply_together(const Tensor& x, std::initializer_list<const Linear*> maps) {
   const bool apart = std::ranges::any_of(maps, [](const Linear* map) {
-    return map->coded.defined() || map->stored != nullptr || map->changes_input();
+    return map->coded.defined() || map->stored != nullptr || map->rounding != nullptr ||
+           map->changes_input();
   });
   TensorList weights, biases, ys;
   for (const Linear* map : maps) {
@@ -152,6 +173,11 @@ std::vector<std::pair<std::string, Linear*>> linear_maps(Module& module) {
   LinearCollector collector;
   module.visit(collector);
   return std::move(collector.maps);
+}
+
+void round_products(Module& module, std::shared_ptr<const ProductRounding> rounding) {
+  ProductRounder rounder(std::move(rounding));
+  module.visit(rounder);
 }
 
 void to_int8(Module& module) {

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <functional>
+#include <memory>
+
 #include "ingot/nn/module.h"
 #include "ingot/ops/coded_linear.h"
 #include "ingot/ops/int8_linear.h"
@@ -7,6 +10,14 @@
 namespace ingot::nn {
 
 enum class Bias : bool { no, yes };
+
+// What the operands of a map's three products are rounded to; each is given with its history.
+struct ProductRounding {
+  std::function<Tensor(const Tensor&)> input;   // x, in y and dW
+  std::function<Tensor(const Tensor&)> weight;  // W, in y and dx
+  std::function<Tensor(const Tensor&)>
+      output_gradient;  // takes y, returns it: rounds dy, in dx, dW
+};
 
 class Linear;
 
@@ -61,6 +72,7 @@ class Linear : public Module {
   std::shared_ptr<const CodedWeight> stored;  // not null after to_coded
   Tensor bias;                                // [Out], or undefined
   std::vector<std::shared_ptr<const LinearAdapter>> adapters;
+  std::shared_ptr<const ProductRounding> rounding;  // none: products of what there is
 
  private:
   Tensor base_weight(DType dtype) const;
@@ -70,6 +82,9 @@ class Linear : public Module {
 
 // The results of several maps of one input; their backward sums the input's gradient in place.
 TensorList apply_together(const Tensor& x, std::initializer_list<const Linear*> maps);
+
+// Rounds the operands of every linear map in a module from now on.
+void round_products(Module& module, std::shared_ptr<const ProductRounding> rounding);
 
 // Linear::to_int8 for every linear map in a module.
 void to_int8(Module& module);
