@@ -27,7 +27,9 @@ say "1/4 setup"
 scripts/setup.sh
 
 say "2/4 build"
-cmake --preset release >/dev/null
+unity=()
+[ -f build/release/CMakeCache.txt ] || unity=(-DINGOT_UNITY=ON)  # from nothing, half the time
+cmake --preset release "${unity[@]}" >/dev/null
 cmake --build build/release --target ingot --parallel "${JOBS:-$(nproc)}"
 ingot=build/release/ingot
 
