@@ -7,8 +7,8 @@ Files are compiled several at once where only the time of a whole build counts (
 the same headers again and again is two thirds of it. Names that are local to a file must then not meet another
 file's of the same name, so no two files of a group share one, and all open the same namespace. This relies on the format
 that tools/format.sh enforces: what stands in a namespace begins at the first column. A group ends at N lines (default
-2500). Files that define a macro or are compiled once for each instruction set stay alone: they have no group and are not
-printed.
+2500). Files that define a macro, take a name from another namespace of the project (it may hide one that a neighbour
+sees), or are compiled once for each instruction set stay alone: they have no group and are not printed.
 """
 import argparse
 import pathlib
@@ -20,7 +20,7 @@ ALIAS = re.compile(r"(?:using|namespace) (\w+) = ([^;]*)|using ((?:\w*::)+)(\w+)
 NAMESPACE = re.compile(r"^namespace ([\w:]+) \{$", re.MULTILINE)
 FUNCTION = re.compile(r"([\w~]+)\(")
 VALUE = re.compile(r"(\w+)(?:\[[^\]]*\])?(?: =|\{|;)")
-ALONE = re.compile(r"^#\s*define |HWY_TARGET_INCLUDE", re.MULTILINE)
+ALONE = re.compile(r"^#\s*define |HWY_TARGET_INCLUDE|^using (?!::testing|testing|std|kernels|nlohmann)\w+(?:::\w+)+;", re.MULTILINE)
 
 
 def local_names(text):
