@@ -79,7 +79,7 @@ struct Replayed {
 
 Replayed replay(const Arguments& arguments, const RunFolder& folder, const Recipe& recipe,
                 const RunData& data) {
-  Session session(recipe, cpu_device);
+  Session session(recipe, cpu_device, data.added);
   Replayed out;
   if (const auto state =
           restore_before(folder.checkpoints(), arguments.step, session.optimizer())) {
@@ -142,8 +142,8 @@ void run(const Arguments& arguments) {
   const RunFolder folder(arguments.run);
   check(file_exists(folder.journal()), ErrorKind::io, arguments.run,
         ": no journal.jsonl in it; give the folder of a run");
-  const Recipe recipe = parse_recipe(read_file(folder.recipe()), folder.recipe().string());
-  const RunData data = open_run_data(recipe);
+  Recipe recipe = parse_recipe(read_file(folder.recipe()), folder.recipe().string());
+  const RunData data = open_run_data(recipe, folder.path().parent_path() / ".tokens");
   const Replayed found = replay(arguments, folder, recipe, data);
   const Json documents = documents_json(found.recorded, data);
   if (arguments.json) {

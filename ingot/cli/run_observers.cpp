@@ -35,7 +35,7 @@ RunObservers::RunObservers(Session& session, const RunData& data, const RunFolde
   tracker_ = std::make_unique<RunTracker>(folder, recipe, data.hash, parent,
                                           session.model().count(), session.state);
   console_ = std::make_unique<Console>(step, recipe.train.steps, peak_flops,
-                                       recipe.data.tokenizer.empty());
+                                       data.codec.tokenizer() == nullptr);
   validator_ =
       std::make_unique<Validator>(session, data, *log_, saver, folder.path() / "samples.jsonl",
                                   [this](int64_t at, const Evaluation& found) {

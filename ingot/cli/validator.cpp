@@ -154,8 +154,9 @@ void Validator::warn_of_overfitting(int64_t step, double loss) const {
 void Validator::write_sample(int64_t step) {
   saver_.flush();
   const EvaluatedWeights shown(session_.optimizer());
-  const std::string text = sample_text(session_.model(), data_.codec, session_.recipe().sample,
-                                       static_cast<uint64_t>(session_.recipe().seed));
+  const std::string text =
+      sample_text(session_.model(), data_.codec, session_.recipe().sample,
+                  static_cast<uint64_t>(session_.recipe().seed), data_.chat.get());
   log_info("step ", step, " writes: ", text);
   std::ofstream file(samples_, std::ios::app);
   file << nlohmann::ordered_json({{"step", step}, {"text", text}})

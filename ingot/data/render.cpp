@@ -160,14 +160,14 @@ TokenRow Renderer::joined(const Example& example) const {
 }
 
 std::vector<TokenRow> Renderer::operator()(const Example& example) const {
+  const bool document = example.kind == ExampleKind::text;
+  check(document || example.kind == ExampleKind::chat, ErrorKind::config, example.place.text(),
+        ": holds a ", name(example.kind),
+        ", which is no conversation; this kind of training reads text and chats");
   std::vector<TokenRow> rows;
-  if (example.kind == ExampleKind::text || example.plain) {
+  if (document || example.plain) {
     rows.push_back(joined(example));
   } else {
-    check(example.kind == ExampleKind::chat, ErrorKind::config, example.place.text(), ": holds a ",
-          name(example.kind),
-          ", which is no conversation; this kind of training reads text and "
-          "chats");
     for (const TrainingText& text : chat_texts(example)) {
       rows.push_back(tokens_of(text, *tokenizer_));
       if (options_.learn == Learn::all) {
