@@ -13,6 +13,7 @@
 #include "ingot/ops/shape.h"
 #include "ingot/tensor/copy.h"
 #include "ingot/tensor/factories.h"
+#include "ingot/train/multi_token_losses.h"
 #include "ingot/train/router_losses.h"
 
 namespace ingot {
@@ -33,20 +34,31 @@ TensorDict trained_values(const Decoder& model, const std::string& folder, uint6
   const Device device = model.embedding.weight.device();
   const PublishedFolder source = read_published(folder);
   const bool sparse = source.config.moe.experts == 0 && model.config().moe.experts > 0;
+  DecoderConfig shape = model.config();
+  shape.mtp = source.config.mtp.depth > 0 ? shape.mtp : MultiTokenConfig();
   return (sparse ? upcycled_weights(model, source.config, source.weights(source.config), seed)
-                 : source.weights(model.config()))
+                 : source.weights(shape))
       .mapped([&](const std::string&, const Tensor& x) {
         return converted(moved(x, device), DType::f32);
       });
 }
 
 void start_weights(Decoder& model, Optimizer& optimizer, const Recipe& recipe) {
-  const TensorDict values =
-      recipe.model.from.empty()
-          ? nn::initial_values(model, recipe.init, static_cast<uint64_t>(recipe.seed))
-          : trained_values(model, recipe.model.from, static_cast<uint64_t>(recipe.seed));
+  const auto seed = static_cast<uint64_t>(recipe.seed);
+  const TensorDict values = recipe.model.from.empty()
+                                ? nn::initial_values(model, recipe.init, seed)
+                                : trained_values(model, recipe.model.from, seed);
   for (const auto& [name, tensor] : values) {
     optimizer.set_master(name, tensor);
+  }
+  // Heads that a trained model is given start as those of a new one.
+  for (size_t k = 0; k < model.mtp.size(); ++k) {
+    for (const auto& [name, tensor] : nn::initial_values(*model.mtp[k], recipe.init, seed + k)) {
+      const std::string full = concat("mtp.", k, ".", name);
+      if (!values.contains(full)) {
+        optimizer.set_master(full, tensor);
+      }
+    }
   }
 }
 
@@ -62,6 +74,10 @@ Session::Session(const Recipe& recipe, Device device)
   if (recipe_.train.recompute) {
     for (const auto& layer : model_->layers) {
       layer->wrap([](const nn::Block::Run& run, const Tensor& x) { return recomputed(run, x); });
+    }
+    for (const auto& one : model_->mtp) {
+      one->layer.wrap(
+          [](const nn::Block::Run& run, const Tensor& x) { return recomputed(run, x); });
     }
   }
   objective_ = next_token_objective(*model_, recipe_.train, loads_);
@@ -111,15 +127,16 @@ Objective next_token_objective(const Decoder& model, const LoopConfig& config,
   options.z_loss = config.z_loss;
   options.label_smoothing = config.label_smoothing;
   options.softcap = model.config().logit_softcap;
-  return [&model, &loads, options](const Batch& batch) {
+  return [&model, &loads, options, weight = config.mtp_weight](const Batch& batch) {
     BatchInfo info;
     info.documents = batch.documents.value_or(Tensor());
     std::vector<nn::Routed> routed;
-    const Tensor hidden =
-        recording() ? model.hidden(batch.ids, info, routed) : model.hidden(batch.ids, info);
+    const Decoder::Ahead made = recording() ? model.hidden_ahead(batch.ids, info, routed)
+                                            : Decoder::Ahead{model.hidden(batch.ids, info), {}};
     Loss loss;
-    loss.sum = linear_cross_entropy(hidden, model.output_weight(), batch.labels, options);
+    loss.sum = linear_cross_entropy(made.hidden, model.output_weight(), batch.labels, options);
     loss.count = counted(batch.labels);
+    add_multi_token_losses(loss, made.further, model.output_weight(), batch, weight, options);
     add_router_losses(loss, routed, model.config().moe, batch.labels, loads);
     return loss;
   };
