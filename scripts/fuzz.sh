@@ -1,17 +1,21 @@
 #!/usr/bin/env bash
 # Builds the libFuzzer targets with clang 16 and runs each for a while from its seeds.
 #   scripts/fuzz.sh [SECONDS]     60 for each target if not said
-# JOBS sets the number of compilers (default: the number of cores). Exits 77, with a line, where there is no clang++-16.
+# JOBS sets the number of compilers (default: the number of cores). Exits 77, with a line, where there is no clang++-16 or no libomp of it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 seconds=${1:-60}
 if ! command -v clang++-16 >/dev/null; then
-  echo "skipped fuzz/libfuzzer: needs clang++-16 (Debian: clang-16)"
+  echo "skipped fuzz/libfuzzer: needs clang++-16 (Debian: clang-16 and libomp-16-dev)"
   exit 77
 fi
 targets=(gguf safetensors config tokenizer template)
-cmake --preset fuzz >/dev/null
+mkdir -p build/fuzz
+if ! cmake --preset fuzz >build/fuzz/configure.log 2>&1; then
+  echo "skipped fuzz/libfuzzer: clang++-16 lacks a library, most likely libomp-16-dev; see build/fuzz/configure.log"
+  exit 77
+fi
 ninja -C build/fuzz -j "${JOBS:-$(nproc)}" "${targets[@]/#/fuzz_}"
 tests/fuzz/make_seeds.py build/fuzz/seeds
 for target in "${targets[@]}"; do

@@ -255,6 +255,33 @@ TEST_F(LlamaCpp, ComputesTheProbabilitiesOfADeepseekV2) {
   std::cout << "deepseek_v2: probabilities differ by " << most << " at most\n";
 }
 
+// With windows, which it computes of these, and softcaps; the oracles' have another scale of
+// scores.
+TEST_F(LlamaCpp, ComputesTheProbabilitiesOfGemmas) {
+  for (const char* family : {"gemma2", "gemma3_text"}) {
+    SCOPED_TRACE(family);
+    DecoderConfig c = start_of(family);
+    c.vocab = 256;
+    c.width = 32;
+    c.layers = 7;
+    c.heads = 4;
+    c.kv_heads = 2;
+    c.head_dim = 8;
+    c.hidden = 48;
+    c.context = 64;
+    c.window = 6;
+    Decoder model(c);
+    nn::initialise(model, {"normal", 0.2}, 5);
+    save_pretrained(model, work / family);
+    const std::string file = (work / (std::string(family) + ".gguf")).string();
+    write_gguf(with_bytes(open_model(work / family)), file, GgmlType::f32);
+    const Ids ids = continued(model, {1, 5, 9, 7, 30, 31, 2, 40}, 16);
+    const Json answers = asked({{file, ids}});
+    const double most = expect_equal(answers.value(file, Json()), distributions(model, ids), 5e-3);
+    std::cout << family << ": probabilities differ by " << most << " at most\n";
+  }
+}
+
 TEST_F(LlamaCpp, ComputesTheProbabilitiesOfEveryType) {
   DecoderConfig c;
   c.vocab = 256;
@@ -287,7 +314,7 @@ TEST_F(LlamaCpp, ComputesTheProbabilitiesOfEveryType) {
     // It rounds activations to the type that the weights' kernel takes: to 8 bits for blocks.
     const bool plain = type == "F32" || type == "F16" || type == "BF16";
     const double most =
-        expect_equal(answers.value(one.file, Json()), one.ours, plain ? 2e-3 : 2e-2);
+        expect_equal(answers.value(one.file, Json()), one.ours, plain ? 2e-3 : 1e-2);
     std::cout << type << ": probabilities differ by " << most << " at most\n";
   }
 }
