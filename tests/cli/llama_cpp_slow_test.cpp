@@ -12,6 +12,7 @@
 #include "ingot/cli/text_codec.h"
 #include "ingot/io/gguf_value.h"
 #include "ingot/models/architecture.h"
+#include "ingot/models/bert_gguf.h"
 #include "ingot/models/export.h"
 #include "ingot/models/gguf_architecture.h"
 #include "ingot/nn/initialise.h"
@@ -253,6 +254,45 @@ TEST_F(LlamaCpp, ComputesTheProbabilitiesOfADeepseekV2) {
   const Json answers = asked({{file, ids}});
   const double most = expect_equal(answers.value(file, Json()), distributions(model, ids), 2e-3);
   std::cout << "deepseek_v2: probabilities differ by " << most << " at most\n";
+}
+
+// The encoder of a BERT with the vocabulary of its word pieces: the direction of a text's
+// embedding.
+TEST_F(LlamaCpp, ComputesTheEmbeddingsOfABert) {
+  BertConfig c;
+  c.vocab = 12;
+  c.width = 32;
+  c.layers = 2;
+  c.heads = 4;
+  c.hidden = 64;
+  c.context = 64;
+  Bert model(c);
+  nn::initialise(model, {"normal", 0.3}, 5);
+  save_bert(model, work / "hf");
+  put(work / "hf/tokenizer.json",
+      R"({"model": {"type": "WordPiece", "vocab": {"[PAD]": 0, "[UNK]": 1, "[CLS]": 2, "[SEP]": 3,
+          "[MASK]": 4, "in": 5, "##side": 6, "out": 7, "door": 8, "##s": 9, "a": 10, "b": 11}},
+          "added_tokens": [{"id": 0, "content": "[PAD]"}, {"id": 1, "content": "[UNK]"},
+          {"id": 2, "content": "[CLS]"}, {"id": 3, "content": "[SEP]"},
+          {"id": 4, "content": "[MASK]"}]})");
+  const std::string file = (work / "x.gguf").string();
+  write_bert_gguf(work / "hf", file, GgmlType::f32);
+  const Ids ids = {2, 5, 6, 7, 8, 9, 10, 3};
+  const Json answers = asked({{file, {{"embed", ids}}}});
+  ASSERT_TRUE(answers.value(file, Json()).is_array()) << answers.dump();
+  const auto theirs = answers[file].get<std::vector<double>>();
+  const NoGrad quiet;
+  const Tensor mean = converted(model.sentence_embedding(tensor_of(ids, {1, 8})), DType::f64);
+  const auto ours = mean.values<double>();
+  ASSERT_EQ(theirs.size(), ours.size());
+  double product = 0, a = 0, b = 0;
+  for (size_t i = 0; i < ours.size(); ++i) {
+    product += ours[i] * theirs[i];
+    a += ours[i] * ours[i];
+    b += theirs[i] * theirs[i];
+  }
+  std::cout << "bert: cosine of both embeddings 1 - " << 1 - product / std::sqrt(a * b) << '\n';
+  EXPECT_GT(product / std::sqrt(a * b), 0.9999);
 }
 
 // With windows, which it computes of these, and softcaps; the oracles' have another scale of
