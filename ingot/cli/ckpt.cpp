@@ -1,5 +1,8 @@
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <iostream>
@@ -12,6 +15,8 @@
 #include "ingot/cli/tensor_list.h"
 #include "ingot/io/checkpoint.h"
 #include "ingot/io/release.h"
+#include "ingot/ops/singular_values.h"
+#include "ingot/tensor/tensor_dict.h"
 
 // ingot ckpt: what is in checkpoints and model files, whether it is whole, and how two differ.
 namespace ingot {
@@ -21,6 +26,7 @@ using Json = nlohmann::ordered_json;
 
 struct Arguments {
   std::string path, other;
+  std::string names = "**";
   bool hashes = false;
   bool json = false;
   int64_t count = 10;
@@ -78,10 +84,10 @@ void list(const Arguments& arguments) {
 Json not_finite(const TensorListing& found) {
   Json out = Json::array();
   for (const ListedTensor& tensor : found.tensors) {
-    const std::vector<double> values = tensor.values();
-    const auto wrong = std::count_if(values.begin(), values.end(),
-                                     [](double value) { return !std::isfinite(value); });
-    release_pages(tensor.bytes);
+    int64_t wrong = 0;
+    for_each_piece(tensor, [&](std::span<const double> values, int64_t) {
+      wrong += std::ranges::count_if(values, [](double value) { return !std::isfinite(value); });
+    });
     if (wrong > 0) {
       out.push_back({{"name", tensor.name}, {"values", wrong}});
     }
@@ -113,6 +119,16 @@ void verify(const Arguments& arguments) {
         " tensors do");
 }
 
+// Values from `begin` on, of a tensor whose blocks may lie otherwise.
+void read_any(const ListedTensor& tensor, int64_t begin, std::span<double> out) {
+  const auto end = begin + static_cast<int64_t>(out.size());
+  const int64_t first = begin / tensor.step * tensor.step;
+  const int64_t last = (end + tensor.step - 1) / tensor.step * tensor.step;
+  std::vector<double> whole(static_cast<size_t>(last - first));
+  tensor.read(first, last, whole);
+  std::copy_n(whole.begin() + (begin - first), out.size(), out.begin());
+}
+
 // How two tensors of one name differ; empty where they are the same.
 Json difference(const ListedTensor& a, const ListedTensor& b) {
   Json out = {{"name", a.name}};
@@ -128,25 +144,30 @@ Json difference(const ListedTensor& a, const ListedTensor& b) {
   if (!same_type) {
     out["dtypes"] = {a.dtype, b.dtype};
   }
-  const std::vector<double> x = a.values();
-  const std::vector<double> y = b.values();
   double most = 0;
-  size_t where = 0;
+  int64_t where = 0;
   int64_t differing = 0;
-  for (size_t i = 0; i < x.size(); ++i) {
-    const double now = std::abs(x[i] - y[i]);
-    const bool differs = !(now == 0) && !(std::isnan(x[i]) && std::isnan(y[i]));
-    differing += differs ? 1 : 0;
-    if (differs && !(now <= most)) {
-      most = now;
-      where = i;
+  std::array<double, 2> values{};
+  std::vector<double> y;
+  for_each_piece(a, [&](std::span<const double> x, int64_t begin) {
+    y.resize(x.size());
+    read_any(b, begin, y);
+    for (size_t i = 0; i < x.size(); ++i) {
+      const double now = std::abs(x[i] - y[i]);
+      const bool differs = !(now == 0) && !(std::isnan(x[i]) && std::isnan(y[i]));
+      differing += differs ? 1 : 0;
+      if (differs && !(now <= most)) {
+        most = now;
+        where = begin + static_cast<int64_t>(i);
+        values = {x[i], y[i]};
+      }
     }
-  }
+  });
   out["differing"] = differing;
   out["largest"] = most;
   if (differing > 0) {
     out["at"] = where;
-    out["values"] = {x[where], y[where]};
+    out["values"] = values;
   }
   return out;
 }
@@ -165,7 +186,7 @@ std::string spelled(const Json& one) {
     return out + "the same values";
   }
   return out + concat(one["differing"].get<int64_t>(), " values differ, most by ",
-                      one["largest"].get<double>(), " at ", one["at"].get<size_t>(), ": ",
+                      one["largest"].get<double>(), " at ", one["at"].get<int64_t>(), ": ",
                       one["values"][0].dump(), " and ", one["values"][1].dump());
 }
 
@@ -221,6 +242,42 @@ void bisect(const Arguments& arguments) {
   }
 }
 
+// Every matrix of a file, a tensor of more dimensions as rows of its last.
+void ranks(const Arguments& arguments) {
+  const TensorListing found = list_tensors(arguments.path);
+  Json all = Json::array();
+  for (const ListedTensor& tensor : found.tensors) {
+    if (tensor.shape.rank() < 2 || tensor.shape.elements() == 0 ||
+        !matches(arguments.names, tensor.name)) {
+      continue;
+    }
+    GramMatrix gram(tensor.shape.elements() / tensor.shape.size(-1), tensor.shape.size(-1));
+    for_each_piece(tensor, [&](std::span<const double> values, int64_t) { gram.add(values); });
+    const std::vector<double> singular = gram.singular_values();
+    all.push_back({{"name", tensor.name},
+                   {"shape", shape_json(tensor.shape)},
+                   {"rank", numerical_rank(singular, gram.tolerance())},
+                   {"effective_rank", effective_rank(singular)},
+                   {"rank_of_90", rank_holding(singular, 0.9)},
+                   {"largest", singular.front()},
+                   {"smallest", singular.back()}});
+  }
+  if (arguments.json) {
+    print({{"kind", found.kind}, {"matrices", all}});
+    return;
+  }
+  std::cout << "rank: singular values above the largest times "
+            << "eps of f32 and the larger side; "
+            << "effective: e^entropy of their shares; 90 %: that many hold 90 % of the squares\n";
+  for (const Json& one : all) {
+    std::cout << fmt::format(
+        "  {} {}: rank {}, effective {:.1f}, 90 % {}, singular values {:.4g} to {:.4g}\n",
+        one["name"].get<std::string>(), one["shape"].dump(), one["rank"].get<int64_t>(),
+        one["effective_rank"].get<double>(), one["rank_of_90"].get<int64_t>(),
+        one["largest"].get<double>(), one["smallest"].get<double>());
+  }
+}
+
 }  // namespace
 
 void add_ckpt_command(CLI::App& program) {
@@ -245,6 +302,10 @@ void add_ckpt_command(CLI::App& program) {
   ls->add_flag("--hashes", arguments->hashes, "with XXH3-128 of each tensor's bytes");
   add("verify", "Check lengths, places, hashes and that values are finite.",
       "Example: ingot ckpt verify runs/kjv", verify);
+  CLI::App* spectra = add("ranks", "Numerical and effective rank of every matrix.",
+                          "Example: ingot ckpt ranks model --names '**.q_proj.weight'", ranks);
+  spectra->add_option("--names", arguments->names,
+                      "tensors to take: * stands for letters within a part of a name, ** for any");
   CLI::App* between =
       add("diff", "The tensors in which two differ; the exit code is 1 where some do.",
           "Example: ingot ckpt diff runs/a runs/b", diff);

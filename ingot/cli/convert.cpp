@@ -10,6 +10,7 @@
 #include "ingot/cli/unfinished.h"
 #include "ingot/cli/verify.h"
 #include "ingot/io/gguf_figures.h"
+#include "ingot/models/bert_gguf.h"
 #include "ingot/models/export.h"
 
 // ingot convert and ingot quantize: models from one kind of file to another.
@@ -25,6 +26,7 @@ struct Arguments {
   std::string type;   // quantize
   bool verify = false;
   double max_growth = -1;
+  bool drop_mtp = false;
   bool json = false;
 };
 
@@ -59,16 +61,26 @@ struct Outcome {
   std::string type;
 };
 
+StoredModel opened(const Arguments& arguments) {
+  StoredModel out = open_model(arguments.in);
+  return arguments.drop_mtp ? without_heads(std::move(out)) : out;
+}
+
 // Loads the result, compares, and refuses; the figures are then known.
 std::optional<Verification> verified(const Arguments& arguments, const fs::path& written,
                                      GgmlType type) {
   if (!arguments.verify) {
     return std::nullopt;
   }
-  const Verification found = compare_models(open_model(arguments.in), open_model(written));
+  const Verification found = compare_models(opened(arguments), open_model(written));
   const double allowed = arguments.max_growth >= 0 ? arguments.max_growth : allowed_growth(type);
   check_verification(found, allowed, arguments.out);
   return found;
+}
+
+void refuse_verify(const Arguments& arguments) {
+  check(!arguments.verify, ErrorKind::config, arguments.in,
+        ": --verify compares how models continue texts, which a bert does not");
 }
 
 Outcome to_gguf(const Arguments& arguments, std::optional<GgmlType> asked) {
@@ -83,10 +95,14 @@ Outcome to_gguf(const Arguments& arguments, std::optional<GgmlType> asked) {
   Unfinished unfinished(arguments.out);
   Outcome out;
   GgmlType type = asked.value_or(GgmlType::f32);
-  if (is_gguf(arguments.in)) {
+  if (is_bert_folder(arguments.in)) {
+    refuse_verify(arguments);
+    type = asked.value_or(GgmlType::f32);
+    out.result = write_bert_gguf(arguments.in, unfinished.path(), type);
+  } else if (is_gguf(arguments.in)) {
     out.result = rewrite_gguf(GgufFile(arguments.in), unfinished.path(), asked, more, show);
   } else {
-    const StoredModel model = open_model(arguments.in);
+    const StoredModel model = opened(arguments);
     type = asked.value_or(plain_type(model.dtype));
     out.result = write_gguf(model, unfinished.path(), type, more, show);
   }
@@ -100,12 +116,31 @@ Outcome to_gguf(const Arguments& arguments, std::optional<GgmlType> asked) {
   return out;
 }
 
+Outcome bert_to_folder(const Arguments& arguments, std::optional<DType> asked) {
+  refuse_verify(arguments);
+  const PretrainedBert loaded = load_bert_gguf(arguments.in, asked);
+  Unfinished unfinished(arguments.out);
+  save_bert(*loaded.model, unfinished.path());
+  Outcome out;
+  out.type = name(loaded.model->words.weight.dtype());
+  out.result.tensors = static_cast<int64_t>(loaded.model->parameters().size());
+  out.result.bytes = loaded.model->parameters().bytes();
+  out.result.lacks.emplace_back(
+      "no tokenizer.json: GGUF's vocabulary of a bert is not carried back");
+  remove_tree(arguments.out);
+  unfinished.finish();
+  return out;
+}
+
 Outcome to_folder(const Arguments& arguments, std::optional<DType> asked) {
   check(!file_exists(arguments.out) || is_folder(arguments.out), ErrorKind::config, arguments.out,
         ": is a file; a folder is written unless OUT ends with .gguf");
   check(!is_folder(arguments.out) || list_folder(arguments.out).empty(), ErrorKind::config,
         arguments.out, ": the folder exists and is not empty; give a new one");
-  const StoredModel model = open_model(arguments.in);
+  if (is_gguf(arguments.in) && is_bert_gguf(arguments.in)) {
+    return bert_to_folder(arguments, asked);
+  }
+  const StoredModel model = opened(arguments);
   const DType dtype = asked.value_or(model.dtype);
   Progress progress(arguments.out, 0, "values");
   Unfinished unfinished(arguments.out);
@@ -135,7 +170,8 @@ void report(const Arguments& arguments, const Outcome& outcome) {
                                   {"tensors", outcome.result.tensors},
                                   {"bytes", outcome.result.bytes},
                                   {"otherwise", outcome.result.otherwise},
-                                  {"lacks", outcome.result.lacks}};
+                                  {"lacks", outcome.result.lacks},
+                                  {"differs", outcome.result.differs}};
     if (outcome.verification) {
       out["verify"] = figures_of(*outcome.verification);
     }
@@ -149,6 +185,9 @@ void report(const Arguments& arguments, const Outcome& outcome) {
   }
   for (const std::string& line : outcome.result.lacks) {
     std::cout << "  lacks: " << line << '\n';
+  }
+  for (const std::string& line : outcome.result.differs) {
+    std::cout << "  elsewhere: " << line << '\n';
   }
   if (outcome.verification) {
     std::cout << "  verified: " << summary(*outcome.verification) << '\n';
@@ -194,6 +233,8 @@ void add_shared_options(CLI::App& verb, Arguments& arguments) {
   verb.add_option("--max-growth", arguments.max_growth,
                   "with --verify: how much the perplexity may grow, 0.05 being 5 %")
       ->check(CLI::Range(0.0, 1e9));
+  verb.add_flag("--drop-mtp", arguments.drop_mtp,
+                "leave out the heads that predict further tokens (model.mtp)");
   verb.add_flag("--json", arguments.json, "print JSON");
 }
 

@@ -12,6 +12,7 @@
 #include "ingot/cli/adapter_model.h"
 #include "ingot/cli/commands.h"
 #include "ingot/cli/sample.h"
+#include "ingot/generate/self_speculation.h"
 #include "ingot/models/stored_model.h"
 
 namespace ingot {
@@ -25,6 +26,7 @@ struct Arguments {
   std::vector<std::string> adapters;
   bool ids = false;
   bool int8 = false;
+  bool self_speculative = false;
   bool parse_special = false;
   bool json = false;
 };
@@ -84,7 +86,8 @@ Tokens prompt_tokens(const Arguments& arguments, const TextCodec& codec, int64_t
 }
 
 void print_json(const Arguments& arguments, const TextCodec& codec, const Tokens& prompt,
-                const Tokens& written, double seconds) {
+                const Tokens& written, double seconds,
+                const nlohmann::ordered_json& more = nlohmann::ordered_json::object()) {
   nlohmann::ordered_json out;
   out["prompt_ids"] = prompt;
   out["ids"] = written;
@@ -93,6 +96,7 @@ void print_json(const Arguments& arguments, const TextCodec& codec, const Tokens
   }
   out["seed"] = arguments.config.seed;
   out["tokens_per_second"] = static_cast<double>(written.size()) / seconds;
+  out.update(more);
   std::cout << out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
 }
 
@@ -140,6 +144,31 @@ Loaded load(const Arguments& arguments) {
   return out;
 }
 
+// The likeliest text, drafted by the model's own heads.
+void write_speculated(const Arguments& arguments, const Loaded& loaded, const Tokens& prompt,
+                      const GenerateConfig& config) {
+  check(config.sampling.temperature == 0, ErrorKind::config,
+        "--self-speculative: writes the likeliest text: temperature is ",
+        config.sampling.temperature, "; set --temperature 0");
+  const auto start = std::chrono::steady_clock::now();
+  const SelfSpeculated found =
+      generate_self_speculatively(*loaded.model, prompt, config.max_tokens, config.stop_tokens);
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  if (arguments.json) {
+    print_json(arguments, loaded.codec, prompt, found.tokens, seconds,
+               {{"tokens_per_round", found.tokens_per_round()}});
+    return;
+  }
+  CodecStream stream(loaded.codec);
+  std::cout << (arguments.ids ? "" : arguments.prompt);
+  for (const int64_t token : found.tokens) {
+    std::cout << (arguments.ids ? std::to_string(token) + " " : stream.add(token));
+  }
+  std::cout << (arguments.ids ? "" : stream.finish()) << '\n';
+  log_info(found.tokens_per_round(), " tokens a round");
+}
+
 void write_text(const Arguments& arguments) {
   const Loaded loaded = load(arguments);
   const int64_t vocab = loaded.model->config().vocab;
@@ -148,6 +177,10 @@ void write_text(const Arguments& arguments) {
   GenerateConfig config = arguments.config;
   if (config.stop_tokens.empty()) {
     config.stop_tokens = codec.stops();
+  }
+  if (arguments.self_speculative) {
+    write_speculated(arguments, loaded, prompt, config);
+    return;
   }
   CodecStream stream(codec);
   const StopSignals signals;
@@ -210,6 +243,9 @@ void add_generate_command(CLI::App& program) {
   verb->add_flag(
       "--int8", arguments->int8,
       "keep the weights of linear maps in 8 bits: half the memory, up to twice the speed");
+  verb->add_flag("--self-speculative", arguments->self_speculative,
+                 "draft with the model's heads for further tokens (model.mtp); the text is that of "
+                 "--temperature 0");
   verb->add_flag("--json", arguments->json, "print JSON: ids, text, speed");
   verb->callback([arguments] { write_text(*arguments); });
 }

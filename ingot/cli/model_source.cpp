@@ -95,6 +95,7 @@ TensorDict source_weights(const std::string& path, const Decoder& model, const A
   DecoderConfig shape = model.config();
   const bool grows = shape.vocab > source.config.vocab;
   shape.vocab = grows ? source.config.vocab : shape.vocab;
+  shape.mtp = source.config.mtp.depth > 0 ? shape.mtp : MultiTokenConfig();
   const bool sparse = source.config.moe.experts == 0 && shape.moe.experts > 0;
   check(!(sparse && grows), ErrorKind::config,
         "model.moe: a model is upcycled or given tokens, not both at once; do one, then the other");

@@ -6,8 +6,8 @@
 #include "ingot/base/config_help.h"
 #include "ingot/base/config_toml.h"
 #include "ingot/cli/model_source.h"
+#include "ingot/cli/recipe_kinds.h"
 #include "ingot/models/architecture.h"
-#include "ingot/optim/alternatives.h"
 
 namespace ingot {
 namespace {
@@ -28,33 +28,11 @@ constexpr std::array<std::string_view, 26> changeable = {
     "data.files",         "data.store",
 };
 
-// The text that a key ends up with, where one is given.
-std::optional<std::string> chosen(const std::vector<Setting>& settings,
-                                  const std::vector<std::string>& assignments,
-                                  const std::string& path) {
-  std::optional<std::string> out;
-  for (const Setting& setting : settings) {
-    if (setting.path == path && setting.value) {
-      const auto* text = std::get_if<std::string>(&*setting.value);
-      out = text != nullptr ? std::optional(*text) : out;
-    }
-  }
-  for (const std::string& assignment : assignments) {
-    if (assignment.starts_with(path + "=")) {
-      out = assignment.substr(path.size() + 1);
-      if (out->size() >= 2 && out->front() == '"' && out->back() == '"') {
-        out = out->substr(1, out->size() - 2);
-      }
-    }
-  }
-  return out;
-}
-
 // The model's values before the recipe's: those of a trained model, or of a family.
 void start_model(ModelConfig& model, const std::vector<Setting>& settings,
                  const std::vector<std::string>& assignments) {
-  const auto from = chosen(settings, assignments, "model.from");
-  const auto architecture = chosen(settings, assignments, "model.architecture");
+  const auto from = chosen_text(settings, assignments, "model.from");
+  const auto architecture = chosen_text(settings, assignments, "model.architecture");
   if (from && !from->empty()) {
     static_cast<DecoderConfig&>(model) = source_config(*from);
     check(!architecture || *architecture == model.architecture, ErrorKind::config,
@@ -74,22 +52,9 @@ void stretch_from(ModelConfig& model, int64_t trained) {
   }
 }
 
-// The kinds of optimizer and schedule decide which other keys there are, so they are read first.
 Recipe assemble(std::vector<Setting> settings, const std::vector<std::string>& assignments) {
   Recipe recipe;
-  choose_kind(recipe.optim, settings, "optim.kind");
-  choose_kind(recipe.schedule, settings, "schedule.kind");
-  for (const std::string& assignment : assignments) {
-    for (const std::string_view kind : {"optim.kind=", "schedule.kind="}) {
-      if (assignment.starts_with(kind)) {
-        const std::vector<Setting> chosen = {{std::string(kind.substr(0, kind.size() - 1)),
-                                              Value(assignment.substr(kind.size())), "--set",
-                                              false}};
-        choose_kind(recipe.optim, chosen, "optim.kind");
-        choose_kind(recipe.schedule, chosen, "schedule.kind");
-      }
-    }
-  }
+  choose_kinds(recipe.optim, recipe.schedule, settings, assignments);
   start_model(recipe.model, settings, assignments);
   const int64_t trained = recipe.model.context;
   const Fields fields = fields_of(recipe);

@@ -51,6 +51,7 @@ struct LoopConfig {
   int64_t batch_warmup = 0;
   int64_t sequence = 256;
   double z_loss = 0;
+  double mtp_weight = 0.3;
   double label_smoothing = 0;
   double neftune = 0;
   std::vector<std::string> freeze;
@@ -68,6 +69,8 @@ struct LoopConfig {
       "steps in which the number of micro-batches grows from 1 to accumulate");
     v("sequence", sequence, at_least(1), "tokens per sequence");
     v("z_loss", z_loss, at_least(0), "weight of logsumexp² in the loss; keeps logits small");
+    v("mtp_weight", mtp_weight, at_least(0),
+      "weight of the mean loss of the heads of model.mtp, which predict further tokens");
     v("label_smoothing", label_smoothing, half_open(0, 1),
       "share of the target spread over all tokens");
     v("neftune", neftune, at_least(0), "noise on the embeddings: alpha of NEFTune; 0: none");

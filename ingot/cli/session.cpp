@@ -20,6 +20,7 @@
 #include "ingot/tensor/copy.h"
 #include "ingot/tensor/factories.h"
 #include "ingot/train/diagnosis.h"
+#include "ingot/train/multi_token_losses.h"
 #include "ingot/train/router_losses.h"
 
 namespace ingot {
@@ -38,9 +39,18 @@ double counted(const Tensor& labels) {
 void start_weights(Decoder& model, Optimizer& optimizer, const Recipe& recipe,
                    const AddedRows& added) {
   const auto seed = static_cast<uint64_t>(recipe.seed);
-  const TensorDict values = recipe.model.from.empty()
-                                ? nn::initial_values(model, recipe.init, seed)
-                                : source_weights(recipe.model.from, model, added, seed);
+  TensorDict values = recipe.model.from.empty()
+                          ? nn::initial_values(model, recipe.init, seed)
+                          : source_weights(recipe.model.from, model, added, seed);
+  // Heads that a trained model is given start as those of a new one.
+  for (size_t k = 0; k < model.mtp.size(); ++k) {
+    for (const auto& [name, tensor] : nn::initial_values(*model.mtp[k], recipe.init, seed + k)) {
+      const std::string full = concat("mtp.", k, ".", name);
+      if (!values.contains(full)) {
+        values.add(full, tensor);
+      }
+    }
+  }
   if (optimizer.parameters().size() < values.size()) {
     model.load(values);
   }
@@ -106,6 +116,12 @@ Session::Session(const Recipe& recipe, Device device, const AddedRows& added)
           [](const nn::Block::Run& run, const Tensor& x) { return recomputed(run, x); });
     }
   }
+  for (const auto& one : model_->mtp) {
+    if (recipe_.train.recompute) {
+      one->layer.wrap(
+          [](const nn::Block::Run& run, const Tensor& x) { return recomputed(run, x); });
+    }
+  }
   if (const auto format = quant::product_format_named(recipe_.products)) {
     for (const auto& layer : model_->layers) {
       nn::round_products(*layer, rounding_to(*format));
@@ -165,14 +181,15 @@ Objective next_token_objective(const Decoder& model, const LoopConfig& config,
   options.z_loss = config.z_loss;
   options.label_smoothing = config.label_smoothing;
   options.softcap = model.config().logit_softcap;
-  return [&model, &loads, options](const Batch& batch) {
+  return [&model, &loads, options, weight = config.mtp_weight](const Batch& batch) {
     const BatchInfo info = info_of(batch);
     std::vector<nn::Routed> routed;
-    const Tensor hidden =
-        recording() ? model.hidden(batch.ids, info, routed) : model.hidden(batch.ids, info);
+    const Decoder::Ahead made = recording() ? model.hidden_ahead(batch.ids, info, routed)
+                                            : Decoder::Ahead{model.hidden(batch.ids, info), {}};
     Loss loss;
-    loss.sum = linear_cross_entropy(hidden, model.output_weight(), batch.labels, options);
+    loss.sum = linear_cross_entropy(made.hidden, model.output_weight(), batch.labels, options);
     loss.count = counted(batch.labels);
+    add_multi_token_losses(loss, made.further, model.output_weight(), batch, weight, options);
     add_router_losses(loss, routed, model.config().moe, batch.labels, loads);
     return loss;
   };

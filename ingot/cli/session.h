@@ -48,8 +48,8 @@ class Session {
 };
 
 // The cross-entropy of every next token: Loss{sum over tokens, number of tokens}. With gradients
-// recorded the losses of the model's routers are in it, and what its experts are given goes to
-// `loads`.
+// recorded the losses of the model's further heads and routers are in it, and what its experts are
+// given goes to `loads`.
 Objective next_token_objective(const Decoder& model, const LoopConfig& config,
                                nn::ExpertLoads& loads);
 Objective next_token_objective_of(Session& session);

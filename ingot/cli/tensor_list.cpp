@@ -6,33 +6,42 @@
 #include "ingot/base/files.h"
 #include "ingot/io/checkpoint.h"
 #include "ingot/io/gguf.h"
+#include "ingot/io/release.h"
 #include "ingot/io/safetensors_shards.h"
 #include "ingot/quant/ggml_codec.h"
 #include "ingot/tensor/copy.h"
+#include "ingot/tensor/layout.h"
 
 namespace ingot {
 namespace {
 
 namespace fs = std::filesystem;
 
-std::vector<double> values_of(const Tensor& tensor) {
-  const Tensor wide = dense(converted(tensor, DType::f64));
-  const auto all = wide.values<double>();
-  return {all.begin(), all.end()};
+constexpr int64_t values_at_once = int64_t{1} << 20;  // 8 MiB of doubles
+
+void read_plain(const Tensor& tensor, int64_t begin, int64_t end, std::span<double> out) {
+  const Tensor flat = reshaped(tensor, {tensor.elements()});
+  const Tensor wide = converted(sliced(flat, 0, begin, end), DType::f64);
+  std::ranges::copy(wide.values<double>(), out.begin());
 }
 
-std::vector<double> values_of(const GgufTensor& tensor, std::span<const std::byte> bytes) {
-  std::vector<float> single(static_cast<size_t>(tensor.shape.elements()));
-  quant::decode_values(tensor.type, bytes, single);
-  return {single.begin(), single.end()};
+void read_blocks(const GgufTensor& tensor, std::span<const std::byte> bytes, int64_t begin,
+                 int64_t end, std::span<double> out) {
+  std::vector<float> single(out.size());
+  const auto first = static_cast<size_t>(bytes_of(tensor.type, begin));
+  const auto last = static_cast<size_t>(bytes_of(tensor.type, end));
+  quant::decode_values(tensor.type, bytes.subspan(first, last - first), single);
+  std::ranges::copy(single, out.begin());
 }
 
 void add_file(const std::shared_ptr<const SafetensorsFile>& file, const std::string& prefix,
               TensorListing& out) {
   for (const SafetensorsEntry& entry : file->entries()) {
     out.tensors.push_back(
-        {prefix + entry.name, std::string(name(entry.dtype)), entry.shape, file->bytes(entry),
-         [file, tensor = entry.name] { return values_of(file->tensor(tensor)); }});
+        {prefix + entry.name, std::string(name(entry.dtype)), entry.shape, file->bytes(entry), 1,
+         [file, tensor = entry.name](int64_t begin, int64_t end, std::span<double> values) {
+           read_plain(file->tensor(tensor), begin, end, values);
+         }});
   }
   for (const auto& [key, value] : file->metadata()) {
     out.about.emplace_back(prefix + key, value);
@@ -48,8 +57,10 @@ TensorListing of_gguf(const fs::path& path) {
   }
   for (const GgufTensor& tensor : file->tensors()) {
     out.tensors.push_back({tensor.name, std::string(name(tensor.type)), tensor.shape,
-                           file->bytes(tensor),
-                           [file, tensor] { return values_of(tensor, file->bytes(tensor)); }});
+                           file->bytes(tensor), layout_of(tensor.type).block_values,
+                           [file, tensor](int64_t begin, int64_t end, std::span<double> values) {
+                             read_blocks(tensor, file->bytes(tensor), begin, end, values);
+                           }});
   }
   out.owner = file;
   return out;
@@ -88,6 +99,20 @@ bool starts_with(const fs::path& path, std::string_view magic) {
 }
 
 }  // namespace
+
+void for_each_piece(const ListedTensor& tensor,
+                    const std::function<void(std::span<const double>, int64_t)>& f) {
+  const int64_t all = tensor.shape.elements();
+  const int64_t step = values_at_once / tensor.step * tensor.step;
+  std::vector<double> values;
+  for (int64_t begin = 0; begin < all; begin += step) {
+    const int64_t end = std::min(all, begin + step);
+    values.resize(static_cast<size_t>(end - begin));
+    tensor.read(begin, end, values);
+    f(values, begin);
+    release_pages(tensor.bytes);
+  }
+}
 
 fs::path checkpoint_at(const fs::path& path) {
   if (!is_folder(path)) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -19,9 +20,16 @@ struct ListedTensor {
   std::string dtype;
   Shape shape;
   std::span<const std::byte> bytes;  // of a map that the listing keeps
-  // All values; throws Error(dtype) for a type that Ingot does not read.
-  std::function<std::vector<double>()> values;
+  int64_t step = 1;                  // values that are stored together: those of a block
+  // Values [begin, end), both multiples of step; throws Error(dtype) for a type that Ingot does not
+  // read.
+  std::function<void(int64_t begin, int64_t end, std::span<double> out)> read;
 };
+
+// Calls f(values, begin) for a tensor piece by piece, a few MiB at a time, and lets the pages that
+// were read go: memory does not grow with the tensor.
+void for_each_piece(const ListedTensor& tensor,
+                    const std::function<void(std::span<const double> values, int64_t begin)>& f);
 
 struct TensorListing {
   std::string kind;                                        // "GGUF file"

@@ -2,6 +2,8 @@
 #include <iostream>
 
 #include "ingot/cli/commands.h"
+#include "ingot/cli/encoder_recipe.h"
+#include "ingot/cli/encoder_run.h"
 #include "ingot/cli/recipe.h"
 #include "ingot/cli/run.h"
 
@@ -31,13 +33,15 @@ void add_train_command(CLI::App& program) {
       "Example: ingot train recipes/kjv.toml --set train.steps=500 --run runs/short");
   verb->callback([options, show_keys] {
     if (*show_keys) {
-      std::cout << recipe_help();
+      std::cout << recipe_help() << "\nWith kind = \"mlm\", \"classify\" or \"embed\":\n"
+                << encoder_recipe_help();
       return;
     }
     check(!options->recipe.empty(), ErrorKind::config,
           "train: no recipe given; try `ingot train recipes/kjv.toml`, or --keys for what a recipe "
           "holds");
-    if (!run_recipe(*options)) {
+    const bool encoder = is_encoder_recipe(options->recipe, options->assignments);
+    if (!(encoder ? run_encoder_recipe(*options) : run_recipe(*options))) {
       throw CLI::RuntimeError(130);
     }
   });

@@ -20,6 +20,11 @@ std::vector<std::string> gguf_differences(const GgufArchitecture& row, const Dec
                "its context, not of the text: a text of up to ",
                plain.rope.original_context, " tokens needs a context no longer"));
   }
+  const bool lite = c.layers == 26 || c.layers == 27;
+  if (plain.latent.kv_rank > 0 && plain.latent.q_rank == 0 && !lite) {
+    out.emplace_back(
+        "llama.cpp loads deepseek2 without q_lora_rank only where it has 26 or 27 layers");
+  }
   if (plain.latent.kv_rank > 0 && *plain.norm_eps != latent_eps) {
     out.push_back(concat("llama.cpp has one eps for all norms, ", *plain.norm_eps,
                          "; the norms of the latents have ", latent_eps));

@@ -136,6 +136,13 @@ TEST_F(Convert, ListsVerifiesAndComparesEveryKindOfFile) {
   EXPECT_EQ(listed["tensors"].size(), 21U);
   EXPECT_EQ(listed["kind"], "safetensors file");
   EXPECT_THAT(output({"ckpt", "verify", "model"}), HasSubstr("lengths and places hold"));
+  const Json spectra =
+      Json::parse(output({"ckpt", "ranks", "x.gguf", "--names", "**.attn_q.*", "--json"}));
+  ASSERT_EQ(spectra["matrices"].size(), 2U);
+  EXPECT_EQ(spectra["matrices"][0]["name"], "blk.0.attn_q.weight");
+  EXPECT_EQ(spectra["matrices"][0]["rank"], 64);  // random weights are of full rank
+  EXPECT_GT(spectra["matrices"][0]["effective_rank"], 40);
+  EXPECT_THAT(output({"ckpt", "ranks", "model"}), HasSubstr("[64,64]: rank 64, effective "));
   save_model("other", 12);
   const Outcome differ = work.run({"ckpt", "diff", "model", "other", "--count", "2"});
   EXPECT_EQ(differ.code, 1);

@@ -83,6 +83,39 @@ inline std::vector<std::string> config_seeds() {
   return out;
 }
 
+// A tokenizer of each kind of model, small.
+inline std::vector<std::string> tokenizer_seeds() {
+  const std::string added =
+      R"("version": "1.0", "added_tokens": [{"id": 0, "content": "<s>", "special": true,
+          "single_word": false, "lstrip": false, "rstrip": true, "normalized": false}],)";
+  return {"{" + added + R"("normalizer": {"type": "Sequence", "normalizers": [{"type": "NFC"},
+            {"type": "Replace", "pattern": {"Regex": " +"}, "content": "x"}]},
+            "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": true, "use_regex": true},
+            "post_processor": {"type": "TemplateProcessing", "single": [{"SpecialToken":
+              {"id": "<s>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}], "pair": [],
+              "special_tokens": {"<s>": {"id": "<s>", "ids": [0], "tokens": ["<s>"]}}},
+            "decoder": {"type": "ByteLevel"}, "model": {"type": "BPE", "vocab": {"<s>": 0, "a": 1,
+            "b": 2, "ab": 3}, "merges": ["a b"], "byte_fallback": false}})",
+          "{" + added + R"("pre_tokenizer": {"type": "Metaspace", "replacement": "▁"},
+            "decoder": {"type": "Metaspace", "replacement": "▁"}, "model": {"type": "Unigram",
+            "unk_id": 0, "vocab": [["<s>", 0], ["▁a", -1.5], ["b", -2]], "byte_fallback": true}})",
+          "{" + added + R"("normalizer": {"type": "BertNormalizer", "lowercase": true},
+            "pre_tokenizer": {"type": "BertPreTokenizer"}, "decoder": {"type": "WordPiece"},
+            "model": {"type": "WordPiece", "unk_token": "<s>", "continuing_subword_prefix": "##",
+            "max_input_chars_per_word": 100, "vocab": {"<s>": 0, "a": 1, "##b": 2}}})"};
+}
+
+inline std::vector<std::string> template_seeds() {
+  return {
+      "{% for m in messages %}<|{{ m['role'] }}|>{{ m.content | trim }}{{ eos_token }}"
+      "{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}",
+      "{%- macro f(x, y=1) %}{{ x|tojson(indent=2) }}{% endmacro %}{% set ns = "
+      "namespace(n=0) %}{% for k, v in tools[0].items() %}{% set ns.n = ns.n + 1 %}"
+      "{{ f(v) ~ loop.index0 }}{% else %}none{% endfor %}{{ '%s' % ns.n }}",
+      "{{ messages | selectattr('role', 'equalto', 'user') | map(attribute='content') | join("
+      "', ') | upper }}{{ messages[-1:]|length }}{{ raise_exception('x') if false }}"};
+}
+
 // So many inputs, and more until so many seconds have gone: the fast suite asks for a number, the
 // slow one for a minute.
 inline void run_changed(const std::vector<std::string>& seeds, int inputs, double seconds,

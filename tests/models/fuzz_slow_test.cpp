@@ -17,5 +17,13 @@ TEST(ParsersForAMinute, SurviveChangedConfigurations) {
   run_changed(config_seeds(), 1, a_minute, fuzz_config);
 }
 
+TEST(ParsersForAMinute, SurviveChangedTokenizers) {
+  run_changed(tokenizer_seeds(), 1, a_minute, fuzz_tokenizer);
+}
+
+TEST(ParsersForAMinute, SurviveChangedTemplates) {
+  run_changed(template_seeds(), 1, a_minute, fuzz_template);
+}
+
 }  // namespace
 }  // namespace ingot::testing

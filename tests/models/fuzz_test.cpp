@@ -11,5 +11,9 @@ TEST(Parsers, SurviveChangedSafetensorsHeaders) {
 
 TEST(Parsers, SurviveChangedConfigurations) { run_changed(config_seeds(), 2000, 0, fuzz_config); }
 
+TEST(Parsers, SurviveChangedTokenizers) { run_changed(tokenizer_seeds(), 5000, 0, fuzz_tokenizer); }
+
+TEST(Parsers, SurviveChangedTemplates) { run_changed(template_seeds(), 5000, 0, fuzz_template); }
+
 }  // namespace
 }  // namespace ingot::testing

@@ -190,6 +190,7 @@ TEST(GgufDeepseek, SaysThatLlamaCppHasOneEpsForAllNorms) {
   const TemporaryFolder work;
   DecoderConfig c = tiny_deepseek("deepseek_v2");
   c.norm_eps = 1e-5;
+  c.latent.q_rank = 14;
   EXPECT_THAT(write_gguf(saved(c, work / "hf"), work / "x.gguf", GgmlType::f32).differs,
               ElementsAre("llama.cpp has one eps for all norms, 1e-05; the norms of the latents "
                           "have 1e-06"));

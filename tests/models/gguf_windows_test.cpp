@@ -38,6 +38,7 @@ TEST(GgufWindows, OfSomeLayersAreWrittenAsAPattern) {
     const TemporaryFolder work;
     DecoderConfig c = tiny(family);
     c.layers = 3;
+    c.qk_norm = family == std::string("qwen3");
     c.window = 2;
     c.windowed_layers = std::vector<int64_t>{0, 2};
     const StoredModel there = saved(c, work / "hf");

@@ -1,0 +1,66 @@
+#include "ingot/cli/encoder_recipe.h"
+
+#include "ingot/base/config_help.h"
+#include "ingot/base/config_toml.h"
+#include "ingot/cli/recipe_kinds.h"
+
+namespace ingot {
+namespace {
+
+void check_encoder_recipe(const EncoderRecipe& recipe) {
+  check_schedule(recipe.schedule.schedule, recipe.train.steps);
+  check(recipe.schedule.unit == "steps", ErrorKind::config,
+        "schedule.unit: encoders count in steps: got ", recipe.schedule.unit);
+  check(recipe.train.batch % recipe.train.accumulate == 0, ErrorKind::config,
+        "train.accumulate: must divide train.batch: accumulate is ", recipe.train.accumulate,
+        ", batch is ", recipe.train.batch);
+  check(recipe.train.sequence <= recipe.model.context, ErrorKind::config,
+        "train.sequence: longer than the model allows: sequence is ", recipe.train.sequence,
+        ", model.context is ", recipe.model.context);
+  const int64_t rows = recipe.train.batch / recipe.train.accumulate;
+  check(recipe.kind != "embed" || rows > 1, ErrorKind::config,
+        "train.batch: the other pairs of a micro-batch are the negatives: it has ", rows,
+        " pair; raise train.batch, or lower train.accumulate");
+}
+
+EncoderRecipe assemble(std::vector<Setting> settings, const std::vector<std::string>& assignments) {
+  EncoderRecipe recipe;
+  choose_kinds(recipe.optim, recipe.schedule, settings, assignments);
+  const auto from = chosen_text(settings, assignments, "model.from");
+  if (from && !from->empty()) {
+    static_cast<BertConfig&>(recipe.model) = read_bert(*from).config;
+  }
+  const Fields fields = fields_of(recipe);
+  for (const std::string& assignment : assignments) {
+    settings.push_back(command_line_setting(fields, assignment));
+  }
+  apply_settings(fields, settings);
+  recipe.model.mlm = recipe.kind == "mlm";
+  recipe.model.labels = 0;  // the data's
+  check_encoder_recipe(recipe);
+  return recipe;
+}
+
+}  // namespace
+
+bool is_encoder_recipe(const std::filesystem::path& path,
+                       const std::vector<std::string>& assignments) {
+  const auto kind = chosen_text(toml_file_settings(path), assignments, "kind");
+  return kind && (*kind == "mlm" || *kind == "classify" || *kind == "embed");
+}
+
+EncoderRecipe read_encoder_recipe(const std::filesystem::path& path,
+                                  const std::vector<std::string>& assignments) {
+  return assemble(toml_file_settings(path), assignments);
+}
+
+EncoderRecipe parse_encoder_recipe(const std::string& toml, const std::string& name) {
+  return assemble(toml_settings(toml, name), {});
+}
+
+std::string encoder_recipe_help() {
+  EncoderRecipe defaults;
+  return help_text(fields_of(defaults));
+}
+
+}  // namespace ingot

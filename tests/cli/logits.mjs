@@ -1,0 +1,56 @@
+// node logits.mjs REQUESTS ANSWERS: what llama.cpp computes of GGUF files.
+// Both are files with a JSON object by the path of a model. Of ids the answer is the logits after each of them, [T][V];
+// of {"texts": […]} the ids of each text; of {"embed": [ids]} the embedding. A model that does not load gives
+// {"error": …}.
+import {readFileSync, writeFileSync} from "node:fs";
+import {getLlama} from "node-llama-cpp";
+
+const llama = await getLlama({gpu: false, build: "never", logLevel: "error", maxThreads: 2});
+
+async function logits(model, ids) {
+  const context = await model.createContext({
+    contextSize: 64,
+    experimentalKvCacheKeyType: "F32",
+    experimentalKvCacheValueType: "F32",
+  });
+  const next = {generateNext: {logits: true, options: {temperature: 1, topK: 0, topP: 1}}};
+  const answers = await context.getSequence().controlledEvaluate(ids.map((id) => [id, next]));
+  await context.dispose();
+  return answers.map((answer) => {
+    const row = [];
+    for (const [token, value] of answer.next.logits) {
+      row[token] = value;
+    }
+    return row;
+  });
+}
+
+async function embedding(model, ids) {
+  const context = await model.createEmbeddingContext({contextSize: 64});
+  const found = await context.getEmbeddingFor(ids);
+  await context.dispose();
+  return [...found.vector];
+}
+
+async function answer(path, asked) {
+  const model = await llama.loadModel({modelPath: path, vocabOnly: false});
+  try {
+    if (asked.texts !== undefined) {
+      return asked.texts.map((text) => model.tokenize(text, false));
+    }
+    return await (asked.embed !== undefined ? embedding(model, asked.embed) : logits(model, asked));
+  } finally {
+    await model.dispose();
+  }
+}
+
+const answers = {};
+for (const [path, asked] of Object.entries(JSON.parse(readFileSync(process.argv[2], "utf8")))) {
+  try {
+    answers[path] = await answer(path, asked);
+  } catch (error) {
+    answers[path] = {error: String(error)};
+  }
+}
+writeFileSync(process.argv[3], JSON.stringify(answers));
+process.exit(0);
