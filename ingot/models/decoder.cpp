@@ -149,16 +149,12 @@ Tensor Decoder::run(const Tensor& ids, nn::TokenCache* cache, const BatchInfo& i
   context.cache = cache;
   context.aside = aside;
   context.randomness.training = context.randomness.training && cache == nullptr;
-  Tensor x = dropout(embedded(ids, places), context.randomness);  // [B, T, D]
-  if (before > 0) {
-    x = concat({expand(unsqueeze(before_text(), 0), {x.size(0), before, x.size(2)}), x},
-               int64_t{1});
-    if (context.key_lengths.defined()) {
-      context.key_lengths =
-          context.key_lengths + full(context.key_lengths.shape(), static_cast<double>(before),
-                                     context.key_lengths.dtype(), context.key_lengths.device());
-    }
+  if (before > 0 && context.key_lengths.defined()) {
+    context.key_lengths =
+        context.key_lengths + full(context.key_lengths.shape(), static_cast<double>(before),
+                                   context.key_lengths.dtype(), context.key_lengths.device());
   }
+  Tensor x = dropout(embedded(ids, places), context.randomness);  // [B, P + T, D]
   const LayerAngles angles = angles_of(places, length);
   for (const auto& layer : layers) {
     if (trunk != nullptr) {
@@ -175,12 +171,13 @@ Tensor Decoder::scaled(const Tensor& embedded) const {
   return config_.embedding_scale != 1 ? embedded * config_.embedding_scale : embedded;
 }
 
-Tensor Decoder::embedded(const Tensor& ids, const Tensor& all_places) const {
-  // Of places, those of the tokens: what stands before a text has the first ones.
-  const int64_t all = all_places.size(-1);
-  const Tensor places =
-      all > ids.size(1) ? slice(all_places, -1, all - ids.size(1), all) : all_places;
-  Tensor x = scaled(embedding(ids));
+Tensor Decoder::embedded(const Tensor& ids, const Tensor& places) const {
+  Tensor x = embedding(ids);
+  if (const int64_t before = places.size(-1) - ids.size(1); before > 0) {
+    x = concat({expand(unsqueeze(before_text(), 0), {x.size(0), before, x.size(2)}), x},
+               int64_t{1});
+  }
+  x = scaled(x);
   if (positions) {
     x = x + (*positions)(places);
   } else if (*config_.positions == "sinusoidal") {

@@ -29,9 +29,9 @@ namespace ingot::testing {
 namespace {
 
 // Inputs whose gradients are compared, and what is computed from them.
-class Run {
+class Fixture {
  public:
-  Run(const Oracle& oracle, DType dtype) : oracle_(oracle), dtype_(dtype) {}
+  Fixture(const Oracle& oracle, DType dtype) : oracle_(oracle), dtype_(dtype) {}
 
   std::map<std::string, Tensor> out;
 
@@ -77,7 +77,7 @@ Tensor in_order(const Tensor& chosen, const Tensor& rejected) {
                 DType::f64);
 }
 
-void bradley_terry(Run& run) {
+void bradley_terry(Fixture& run) {
   const Tensor chosen = run.leaf("chosen");
   const Tensor rejected = run.leaf("rejected");
   const bool has_margin = run.oracle().inputs.contains("margin");
@@ -89,7 +89,7 @@ void bradley_terry(Run& run) {
   run.out["losses"] = bradley_terry_losses(detach(chosen), detach(rejected), margin);
 }
 
-void direct_preference(Run& run) {
+void direct_preference(Fixture& run) {
   const PairLogprobs policy{{run.leaf("policy_chosen"), run.input("length_chosen")},
                             {run.leaf("policy_rejected"), run.input("length_rejected")}};
   const PairLogprobs reference{{run.input("ref_chosen"), run.input("length_chosen")},
@@ -109,17 +109,17 @@ void direct_preference(Run& run) {
   run.finish_mean(found.losses);
 }
 
-PairLogprobs summed_pairs(Run& run) {
+PairLogprobs summed_pairs(Fixture& run) {
   return {{run.leaf("logp_chosen"), run.input("length_chosen")},
           {run.leaf("logp_rejected"), run.input("length_rejected")}};
 }
 
-void simpo(Run& run) {
+void simpo(Fixture& run) {
   run.finish_mean(
       simpo_losses(summed_pairs(run), {run.setting("beta"), run.setting("gamma")}).losses);
 }
 
-void cpo(Run& run) {
+void cpo(Fixture& run) {
   const PairLogprobs policy = summed_pairs(run);
   const Tensor preference = mean(cpo_preference(policy, run.setting("beta")));
   const Tensor nll = cpo_token_nll(policy);
@@ -128,14 +128,14 @@ void cpo(Run& run) {
   run.finish(preference + nll * run.setting("alpha"));
 }
 
-void orpo(Run& run) {
+void orpo(Fixture& run) {
   const Tensor chosen = run.leaf("mean_logp_chosen");
   const Tensor rejected = run.leaf("mean_logp_rejected");
   run.out["log_odds"] = detach(log_odds(chosen) - log_odds(rejected));
   run.finish_mean(orpo_losses(chosen, rejected, run.leaf("nll_chosen"), run.setting("lambda")));
 }
 
-void kto(Run& run) {
+void kto(Fixture& run) {
   const KtoConfig config{run.setting("beta"), run.setting("weight_desirable"),
                          run.setting("weight_undesirable")};
   const Tensor desirable =
@@ -145,7 +145,7 @@ void kto(Run& run) {
 }
 
 // hidden = logits and head = identity, so that the kernel without logits is what is compared.
-void sequence_log_probabilities(Run& run) {
+void sequence_log_probabilities(Fixture& run) {
   const Tensor logits = run.leaf("logits");
   const int64_t T = logits.size(1), V = logits.size(2);
   Tensor identity = zeros({V, V}, run.dtype());
@@ -167,7 +167,7 @@ double beta_of(const Oracle& oracle) {
   return kind == "jsd" ? oracle.setting("beta") : (kind == "reverse" ? 1 : 0);
 }
 
-void divergences(Run& run) {
+void divergences(Fixture& run) {
   const Tensor rows = divergence(run.input("teacher"), run.leaf("student"), beta_of(run.oracle()),
                                  run.oracle().setting("temperature", 1));
   const Tensor mask = run.input("mask");
@@ -175,7 +175,7 @@ void divergences(Run& run) {
   run.finish(sum(rows * mask) / sum(mask));
 }
 
-void distillation(Run& run) {
+void distillation(Fixture& run) {
   const double T = run.setting("temperature");
   const double alpha = run.setting("alpha");
   const Tensor student = run.leaf("student");
@@ -186,7 +186,7 @@ void distillation(Run& run) {
   run.finish(hard * (1 - alpha) + soft * alpha);
 }
 
-using Check = void (*)(Run&);
+using Check = void (*)(Fixture&);
 struct Form {
   std::vector<const char*> inputs;
   Check check;
@@ -243,7 +243,7 @@ TEST(PosttrainOracles, AreMetByEveryFileOfAKnownForm) {
     }
     SCOPED_TRACE(oracle.file);
     for (const DType dtype : {DType::f64, DType::f32}) {
-      Run run(oracle, dtype);
+      Fixture run(oracle, dtype);
       check(run);
       run.expect_all();
     }

@@ -23,16 +23,16 @@ namespace {
 using namespace peft;
 
 std::unique_ptr<Decoder> tiny(const std::string& positions, DType dtype = DType::f64) {
-  DecoderConfig c;
-  c.vocab = 19;
-  c.width = 16;
-  c.layers = 2;
-  c.heads = 4;
-  c.kv_heads = 2;
-  c.hidden = 24;
-  c.context = 48;
-  c.positions = positions;
-  auto model = std::make_unique<Decoder>(c, dtype);
+  const auto c = std::make_unique<DecoderConfig>();
+  c->vocab = 19;
+  c->width = 16;
+  c->layers = 2;
+  c->heads = 4;
+  c->kv_heads = 2;
+  c->hidden = 24;
+  c->context = 48;
+  c->positions = positions;
+  auto model = std::make_unique<Decoder>(*c, dtype);
   nn::initialise(*model, {"normal", 0.3}, 3);
   return model;
 }
