@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "ingot/autograd/record.h"
+#include "ingot/autograd/watch.h"
 #include "ingot/device/on_device.h"
 #include "ingot/kernels/copy.h"
 #include "ingot/tensor/copy.h"
@@ -200,12 +201,21 @@ class Walk {
         }
       }
     }
+    Watch* const watch = watching();
+    if (watch != nullptr) {
+      watch->entering(*node);
+    }
     for (Formula& formula : node->formulas) {
       TensorList parts(formula.inputs.size());
       if (any) {
         try {
-          if (!add_in_place(formula, dys)) {
+          const bool added = add_in_place(formula, dys);
+          if (!added) {
             parts = formula.vjp(dys, ys);
+          }
+          if (watch != nullptr) {
+            watch->differentiated(*node, formula,
+                                  added ? TensorList{sum_at(formula.inputs[0])} : parts);
           }
         } catch (Error& error) {
           error.within(concat("in the backward of '", node->op, "'"));

@@ -2,9 +2,19 @@
 
 #include <algorithm>
 
+#include "ingot/autograd/watch.h"
 #include "ingot/tensor/factories.h"
 
 namespace ingot {
+namespace {
+
+void show(std::string_view op, const TensorList& ys) {
+  if (Watch* watch = watching()) {
+    watch->made(op, ys);
+  }
+}
+
+}  // namespace
 
 Tensor& require_grad(Tensor& x) {
   check(is_float(x.dtype()), ErrorKind::dtype,
@@ -72,6 +82,7 @@ Tensor record_formulas(std::string_view op, Tensor y, std::vector<Formula> formu
 TensorList record_formulas(std::string_view op, TensorList ys, std::vector<Formula> formulas) {
   std::erase_if(formulas, [](const Formula& formula) { return formula.inputs.empty(); });
   if (formulas.empty()) {
+    show(op, ys);
     return ys;
   }
   auto node = std::make_shared<Node>();
@@ -87,6 +98,7 @@ TensorList record_formulas(std::string_view op, TensorList ys, std::vector<Formu
   for (size_t i = 0; i < ys.size(); ++i) {
     ys[i].set_node(node, static_cast<uint32_t>(i));
   }
+  show(op, ys);
   return ys;
 }
 

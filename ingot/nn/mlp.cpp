@@ -1,6 +1,18 @@
 #include "ingot/nn/mlp.h"
 
+#include "ingot/autograd/watch.h"
+
 namespace ingot::nn {
+namespace {
+
+Tensor shown(Tensor hidden) {
+  if (Watch* watch = watching()) {
+    watch->shown("mlp hidden", {hidden});
+  }
+  return hidden;
+}
+
+}  // namespace
 
 Mlp::Mlp(const MlpOptions& o, DType dtype, Device device)
     : up(o.width, o.hidden, o.bias, dtype, device),
@@ -13,10 +25,10 @@ Mlp::Mlp(const MlpOptions& o, DType dtype, Device device)
 
 Tensor Mlp::operator()(const Tensor& x) const {
   if (!gate) {
-    return down(activate(up(x), activation_));
+    return down(shown(activate(up(x), activation_)));
   }
   const TensorList both = apply_together(x, {&*gate, &up});  // [..., F] each
-  return down(activate(both[0], both[1], activation_));
+  return down(shown(activate(both[0], both[1], activation_)));
 }
 
 void Mlp::visit(Visitor& v) {

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "ingot/autograd/record.h"
+#include "ingot/autograd/watch.h"
 #include "ingot/device/allocator.h"
 #include "ingot/device/flops.h"
 #include "ingot/device/on_device.h"
@@ -142,6 +143,10 @@ Tensor attention(const Tensor& given_q, const Tensor& given_k, const Tensor& giv
   AttentionOptions options = given;
   for (Tensor* x : {&options.documents, &options.key_lengths, &options.alibi_slopes}) {
     *x = x->defined() ? dense(*x) : *x;
+  }
+  if (Watch* watch = watching()) {
+    const double scale = rule_of(options, q.size(3)).scale;
+    watch->shown("attention", {q, k, scalar(scale, DType::f64, q.device())});
   }
   Tensor y = empty(q.shape(), q.dtype(), q.device());
   Tensor lse = empty({q.size(0), q.size(2), q.size(1)}, accumulator(q.dtype()), q.device());
