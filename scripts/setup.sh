@@ -27,8 +27,10 @@ libxxhash-dev        # hashes of tensors in checkpoints
 libpcre2-dev         # pre-tokenizer patterns
 libicu-dev           # Unicode
 libsentencepiece-dev # training of Unigram tokenizers
+libsqlite3-dev       # store of runs
 libgtest-dev         # tests
 libgmock-dev         # tests: matchers
+libprotobuf-dev      # tests: files for TensorBoard
 librapidcheck-dev    # tests: properties over random inputs
 bible-kjv            # the text that scripts/demo.sh trains on
 LIST

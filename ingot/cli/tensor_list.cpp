@@ -74,7 +74,7 @@ TensorListing of_checkpoint(const fs::path& path) {
   out.kind = "checkpoint " + path.filename().string();
   for (const std::string& name : list_folder(path)) {
     if (name.ends_with(".safetensors")) {
-      const std::string part = name.substr(0, name.size() - std::string(".safetensors").size());
+      const std::string part = name.substr(0, name.find('.'));
       add_file(std::make_shared<const SafetensorsFile>(path / name), part + ": ", out);
     }
   }

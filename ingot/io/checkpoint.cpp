@@ -9,11 +9,9 @@
 
 #include "ingot/base/error.h"
 #include "ingot/base/files.h"
-#include "ingot/base/hash.h"
 #include "ingot/base/text_size.h"
-#include "ingot/io/manifest.h"
+#include "ingot/io/checkpoint_part.h"
 #include "ingot/io/safetensors.h"
-#include "ingot/tensor/copy.h"
 
 namespace ingot {
 namespace {
@@ -39,23 +37,6 @@ std::optional<int64_t> step_of(std::string_view name) {
   return is_step ? std::optional<int64_t>(step) : std::nullopt;
 }
 
-ManifestFile written_part(const fs::path& path, const TensorDict& tensors) {
-  write_safetensors(path, tensors);
-  const SafetensorsFile written(path);
-  ManifestFile file{path.filename().string(),
-                    static_cast<int64_t>(fs::file_size(path)),
-                    hash_hex(written.header_bytes()),
-                    {}};
-  // Hashes are taken of memory, not of what was written: damage on the way to the disk counts too.
-  for (const SafetensorsEntry& entry : written.entries()) {
-    const Tensor whole = dense(tensors.at(entry.name));
-    const std::span bytes(static_cast<const std::byte*>(whole.view().data),
-                          static_cast<size_t>(whole.bytes()));
-    file.tensors.push_back({entry.name, entry.dtype, entry.shape, hash_hex(bytes)});
-  }
-  return file;
-}
-
 // Puts a finished folder in its place. Where one of that step exists the two swap names in one go,
 // so that at every moment a complete one has the final name.
 void publish(const fs::path& temporary, const fs::path& path) {
@@ -72,46 +53,28 @@ void publish(const fs::path& temporary, const fs::path& path) {
   rename_path(temporary, path);
 }
 
-void check_hash(std::span<const std::byte> bytes, const std::string& expected,
-                const std::string& subject) {
-  const std::string found = hash_hex(bytes);
-  check(found == expected, ErrorKind::format, subject, ": hash differs: expected ", expected,
-        ", found ", found, "; the file is damaged, use an older checkpoint");
-}
-
-TensorDict verified_part(const fs::path& path, const ManifestFile& expected) {
-  const std::string name = path.string();
-  const MappedFile whole(path);
-  const auto found = static_cast<int64_t>(whole.bytes().size());
-  check(found == expected.bytes, ErrorKind::format, name,
-        found < expected.bytes ? ": truncated" : ": longer than it was written", ": expected ",
-        expected.bytes, " bytes, found ", found, "; use an older checkpoint");
-  const SafetensorsFile file(path);
-  check_hash(file.header_bytes(), expected.header_hash, name + ": header");
-  check(file.entries().size() == expected.tensors.size(), ErrorKind::format, name,
-        ": the manifest names ", expected.tensors.size(), " tensors, the file holds ",
-        file.entries().size());
-  for (const ManifestTensor& tensor : expected.tensors) {
-    const SafetensorsEntry& entry = file.entry(tensor.name);
-    check(entry.dtype == tensor.dtype && entry.shape == tensor.shape, ErrorKind::format, name, ": ",
-          tensor.name, ": differs from the manifest: expected ", tensor.dtype, " ", tensor.shape,
-          ", found ", entry.dtype, " ", entry.shape);
-    check_hash(file.bytes(entry), tensor.hash, name + ": " + tensor.name);
+// The newest checkpoint below `folder` whose manifest can be read: what a new one may share files
+// with.
+std::optional<EarlierCheckpoint> earlier_checkpoint(const fs::path& folder) {
+  const std::vector<int64_t> steps = checkpoint_steps(folder);
+  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
+    const fs::path path = checkpoint_path(folder, *step);
+    try {
+      return EarlierCheckpoint{path, read_manifest(path)};
+    } catch (const Error&) {
+      continue;  // damaged: there is nothing to share, and resuming will say so
+    }
   }
-  return file.tensors();
-}
-
-std::string part_name(const std::string& file, const fs::path& path) {
-  constexpr std::string_view extension = ".safetensors";
-  check(file.ends_with(extension) && file.find('/') == std::string::npos, ErrorKind::format,
-        path.string(), ": ", file, ": no name of a part");
-  return file.substr(0, file.size() - extension.size());
+  return std::nullopt;
 }
 
 void write_below(const fs::path& temporary, const Checkpoint& checkpoint) {
+  const auto earlier = earlier_checkpoint(temporary.parent_path());
   Manifest manifest{checkpoint.step, {}, checkpoint.state, checkpoint.recipe};
   for (const auto& [name, tensors] : checkpoint.parts) {
-    manifest.files.push_back(written_part(temporary / (name + ".safetensors"), tensors));
+    for (ManifestFile& file : write_part(temporary, name, tensors, checkpoint.step, earlier)) {
+      manifest.files.push_back(std::move(file));
+    }
   }
   write_file(temporary / manifest_name, manifest_text(manifest));
 }
@@ -170,15 +133,26 @@ void save_checkpoint(const fs::path& folder, const Checkpoint& checkpoint) {
   }
 }
 
-Checkpoint read_checkpoint(const fs::path& path) {
+Manifest read_manifest(const fs::path& path) {
   const fs::path manifest_path = path / manifest_name;
   check(file_exists(manifest_path), ErrorKind::io, path.string(),
         ": not a complete checkpoint: no ", manifest_name, " in it; use another one");
-  const Manifest manifest = parse_manifest(read_file(manifest_path), manifest_path.string());
+  return parse_manifest(read_file(manifest_path), manifest_path.string());
+}
+
+Checkpoint read_checkpoint(const fs::path& path) {
+  const Manifest manifest = read_manifest(path);
   Checkpoint checkpoint{manifest.step, {}, manifest.state, manifest.recipe};
   for (const ManifestFile& file : manifest.files) {
-    const std::string part = part_name(file.name, manifest_path);
-    checkpoint.parts.emplace_back(part, verified_part(path / file.name, file));
+    const std::string part = part_of_file(file.name, (path / manifest_name).string());
+    const TensorDict tensors = verified_file(path / file.name, file);
+    const auto at = std::find_if(checkpoint.parts.begin(), checkpoint.parts.end(),
+                                 [&](const auto& known) { return known.first == part; });
+    if (at == checkpoint.parts.end()) {
+      checkpoint.parts.emplace_back(part, tensors);
+    } else {
+      at->second.merge(tensors);
+    }
   }
   return checkpoint;
 }
@@ -211,11 +185,14 @@ Latest latest_checkpoint(const fs::path& folder) {
   return latest;
 }
 
-void keep_last(const fs::path& folder, int64_t count) {
+void keep_last(const fs::path& folder, int64_t count, const std::function<bool(int64_t)>& kept) {
   check(count >= 1, ErrorKind::argument, "keep_last: must keep at least one checkpoint: got ",
         count);
   const std::vector<int64_t> steps = checkpoint_steps(folder);
   for (size_t i = 0; i + static_cast<size_t>(count) < steps.size(); ++i) {
+    if (kept && kept(steps[i])) {
+      continue;
+    }
     // Renamed first: one that is removed by half must not look like a complete one.
     const fs::path temporary = temporary_path(folder, steps[i]);
     remove_tree(temporary);

@@ -2,18 +2,20 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "ingot/io/manifest.h"
 #include "ingot/tensor/tensor_dict.h"
 
 namespace ingot {
 
 // Checkpoints that are whole or absent. Below a folder of the run,
 //   step-00002000/            a complete checkpoint
-//     parameters.safetensors  one file per part
+//     parameters.safetensors  one file per part, more where tensors rest (checkpoint_part.h)
 //     optimizer.safetensors
 //     manifest.json           sizes and hashes of all that, the train state, the recipe; written
 //     last
@@ -51,6 +53,10 @@ void save_checkpoint(const std::filesystem::path& folder, const Checkpoint& chec
 // Error(format) where one is truncated or damaged; both name file and tensor.
 Checkpoint read_checkpoint(const std::filesystem::path& path);
 
+// What a checkpoint says of itself, its files unread. Throws Error(io) where there is no manifest,
+// Error(format) where it is damaged.
+Manifest read_manifest(const std::filesystem::path& path);
+
 // The newest checkpoint below `folder` that verifies; and one line for each newer that does not,
 // with the reason. `folder` may be absent.
 struct Latest {
@@ -62,8 +68,10 @@ Latest latest_checkpoint(const std::filesystem::path& folder);
 // The steps of the checkpoints below `folder`, ascending.
 std::vector<int64_t> checkpoint_steps(const std::filesystem::path& folder);
 
-// Removes all but the `count` newest checkpoints below `folder`; count ≥ 1.
-void keep_last(const std::filesystem::path& folder, int64_t count);
+// Removes all but the `count` newest checkpoints below `folder`, and those whose step `kept` says
+// is to stay; count ≥ 1.
+void keep_last(const std::filesystem::path& folder, int64_t count,
+               const std::function<bool(int64_t step)>& kept = nullptr);
 
 // Removes what killed processes left below `folder`, and returns the names. Only one process may
 // use the folder.

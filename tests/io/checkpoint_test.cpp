@@ -5,6 +5,7 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 #include <cstring>
 #include <fstream>
 #include <functional>
+#include <set>
 
 #include "ingot/base/files.h"
 #include "ingot/base/philox.h"
@@ -347,6 +349,90 @@ TEST(Manifest, RefusesOtherVersionsAndMissingFields) {
   manifest.state = "{";
   EXPECT_EQ(message_of(ErrorKind::argument, [&] { manifest_text(manifest); }),
             "manifest: the state is not valid JSON");
+}
+
+// A part of 1 MiB that rests, beside one that changes.
+Checkpoint partly_frozen(int64_t step, double frozen = 1) {
+  Checkpoint out;
+  out.step = step;
+  TensorDict parameters;
+  parameters.add("frozen", full({256, 1024}, frozen, DType::f32));
+  parameters.add("adapter", full({1000}, static_cast<double>(step), DType::f32));
+  out.parts = {{"parameters", parameters}};
+  return out;
+}
+
+int64_t bytes_on_disk(const fs::path& folder) {
+  std::set<ino_t> seen;
+  int64_t total = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    struct stat about {};
+    ::stat(entry.path().c_str(), &about);
+    total += entry.is_regular_file() && seen.insert(about.st_ino).second ? about.st_size : 0;
+  }
+  return total;
+}
+
+TEST(Checkpoint, TensorsThatDoNotChangeAreWrittenOnce) {
+  const TemporaryFolder folder;
+  save_checkpoint(folder.path(), partly_frozen(1));
+  save_checkpoint(folder.path(), partly_frozen(2));
+  EXPECT_THAT(list_folder(folder / "step-00000002"),
+              ElementsAre("manifest.json", "parameters.safetensors",
+                          "parameters.since-00000002.safetensors"));
+  const int64_t before = bytes_on_disk(folder.path());
+  for (int64_t step = 3; step <= 6; ++step) {
+    save_checkpoint(folder.path(), partly_frozen(step));
+  }
+  EXPECT_LT(bytes_on_disk(folder.path()) - before, 4 * 8000);
+  for (int64_t step = 1; step <= 6; ++step) {
+    expect_same(read_checkpoint(checkpoint_path(folder.path(), step)), partly_frozen(step));
+  }
+  // Older ones may go: what the newest shares stays.
+  keep_last(folder.path(), 1);
+  expect_same(read_checkpoint(folder / "step-00000006"), partly_frozen(6));
+  // Once it changes it is written again.
+  save_checkpoint(folder.path(), partly_frozen(7, 2));
+  expect_same(read_checkpoint(folder / "step-00000007"), partly_frozen(7, 2));
+}
+
+TEST(Checkpoint, ADamagedFileIsNotShared) {
+  const TemporaryFolder folder;
+  save_checkpoint(folder.path(), partly_frozen(1));
+  save_checkpoint(folder.path(), partly_frozen(2));
+  const fs::path shared = folder / "step-00000002/parameters.since-00000002.safetensors";
+  std::string bytes = read_file(shared);
+  bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 1);
+  overwrite(shared, bytes);
+  save_checkpoint(folder.path(), partly_frozen(3));
+  expect_same(read_checkpoint(folder / "step-00000003"), partly_frozen(3));
+  EXPECT_THAT(read_error(ErrorKind::format, folder / "step-00000002"), HasSubstr("frozen: hash"));
+}
+
+TEST(Checkpoint, EveryMixOfChangesReadsBack) {
+  const TemporaryFolder folder;
+  for (int64_t step = 1; step <= 24; ++step) {
+    Checkpoint made;
+    made.step = step;
+    TensorDict parameters;
+    for (int64_t i = 0; i < 5; ++i) {  // each changes at steps of its own
+      const int64_t version = (step * (7 + 4 * i) / 9) % 3;
+      parameters.add(concat("p", i), full({32, 1024}, static_cast<double>(version), DType::f32));
+    }
+    made.parts = {{"parameters", parameters}};
+    save_checkpoint(folder.path(), made);
+    expect_same(read_checkpoint(checkpoint_path(folder.path(), step)), made);
+    keep_last(folder.path(), 2);
+  }
+}
+
+TEST(Checkpoint, KeepsTheStepsThatAreToStay) {
+  const TemporaryFolder folder;
+  for (int64_t step = 1; step <= 9; ++step) {
+    save_checkpoint(folder.path(), made(step));
+  }
+  keep_last(folder.path(), 2, [](int64_t step) { return step % 3 == 0; });
+  EXPECT_THAT(checkpoint_steps(folder.path()), ElementsAre(3, 6, 8, 9));
 }
 
 }  // namespace
