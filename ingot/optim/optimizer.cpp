@@ -6,6 +6,8 @@
 #include "ingot/autograd/record.h"
 #include "ingot/base/edit_distance.h"
 #include "ingot/device/allocator.h"
+#include "ingot/device/on_device.h"
+#include "ingot/kernels/stochastic_round.h"
 #include "ingot/tensor/copy.h"
 #include "ingot/tensor/factories.h"
 
@@ -53,8 +55,12 @@ void check_state(const TensorDict& wanted, const TensorDict& saved) {
 }  // namespace
 
 Optimizer::Optimizer(const TensorDict& parameters, std::unique_ptr<const Rule> rule,
-                     const GroupRules& groups)
-    : parameters_(parameters), rule_(std::move(rule)), groups_(groups_of(parameters, groups)) {
+                     const GroupRules& groups, Halves halves, uint64_t seed)
+    : parameters_(parameters),
+      rule_(std::move(rule)),
+      groups_(groups_of(parameters, groups)),
+      halves_(halves),
+      seed_(seed) {
   for (const auto& [name, p] : parameters_) {
     items_.push_back(make_item(name, p, groups_[items_.size()]));
   }
@@ -64,6 +70,8 @@ Optimizer::Item Optimizer::make_item(const std::string& name, const Tensor& p,
                                      const Group& group) const {
   check_parameter(name, p);
   const PurposeScope scope(Purpose::optimizer);
+  check(halves_ == Halves::master || p.dtype() != DType::f16, ErrorKind::dtype, "optimizer: '",
+        name, "' is f16: only bf16 is rounded stochastically; keep masters");
   Item item;
   if (is_half(p.dtype())) {
     item.weight = {converted(p, DType::f32), detach(p)};
@@ -74,7 +82,15 @@ Optimizer::Item Optimizer::make_item(const std::string& name, const Tensor& p,
   for (const Slot& slot : rule_->slots(item.weight)) {
     item.slots.push_back(full(slot.shape, slot.start, slot.dtype, p.device()));
   }
+  if (has_no_master(item)) {
+    item.weight.full = Tensor();
+  }
   return item;
+}
+
+Weight Optimizer::widened(const Item& item) const {
+  const PurposeScope scope(Purpose::workspace);
+  return {converted(item.weight.rounded, DType::f32), Tensor(), item.weight.matrix};
 }
 
 void Optimizer::step(double learning_rate, double scale) {
@@ -87,16 +103,17 @@ void Optimizer::step(double learning_rate, double scale) {
   size_t i = 0;
   for (const auto& [name, p] : parameters_) {
     if (grad(p).defined()) {
-      update(p, groups_[i], items_[i], learning_rate, scale);
+      update(p, groups_[i], items_[i], site_named(name), learning_rate, scale);
       clear_grad(p);
     }
     ++i;
   }
 }
 
-void Optimizer::update(const Tensor& p, const Group& group, Item& item, double learning_rate,
-                       double scale) {
-  Weight& weight = item.weight;
+void Optimizer::update(const Tensor& p, const Group& group, Item& item, uint64_t site,
+                       double learning_rate, double scale) {
+  Weight temporary = has_no_master(item) ? widened(item) : Weight();
+  Weight& weight = has_no_master(item) ? temporary : item.weight;
   const Tensor g = dense(converted(grad(p), weight.full.dtype()));
   const uint32_t rounded = weight.rounded.defined() ? weight.rounded.storage()->version() : 0;
   ++item.t;
@@ -105,7 +122,13 @@ void Optimizer::update(const Tensor& p, const Group& group, Item& item, double l
                  .learning_rate = learning_rate * group.learning_rate,
                  .decay = group.decay,
                  .scale = scale});
-  if (weight.rounded.defined() && weight.rounded.storage()->version() == rounded) {
+  if (has_no_master(item)) {
+    const RandomKey key{seed_, static_cast<uint64_t>(item.t), site};
+    on_device(p.device(), [&](const auto& on) {
+      kernels::round_stochastically(on, weight.full.view(), key,
+                                    item.weight.rounded.mutable_view());
+    });
+  } else if (weight.rounded.defined() && weight.rounded.storage()->version() == rounded) {
     copy_into(weight.rounded, weight.full);
   }
 }
@@ -119,8 +142,8 @@ void Optimizer::observe_curvature(const TensorDict& estimates) {
   size_t i = 0;
   for (const auto& [name, p] : parameters_) {
     Item& item = items_[i++];
-    rule_->observe_curvature(dense(converted(estimates.at(name), item.weight.full.dtype())),
-                             item.slots);
+    const DType full = has_no_master(item) ? DType::f32 : item.weight.full.dtype();
+    rule_->observe_curvature(dense(converted(estimates.at(name), full)), item.slots);
   }
 }
 
@@ -129,12 +152,16 @@ void Optimizer::show_evaluated() {
   evaluated_ = true;
   const PurposeScope scope(Purpose::optimizer);
   for (Item& item : items_) {
-    const Tensor shown = rule_->evaluated(item.weight, item.slots, item.t);
+    const bool alone = has_no_master(item);
+    const Tensor shown = rule_->evaluated(alone ? widened(item) : item.weight, item.slots, item.t);
     if (!shown.defined()) {
       continue;
     }
     item.shown = true;
-    if (item.weight.rounded.defined()) {
+    if (alone) {
+      item.trained = copy_of(item.weight.rounded);
+      copy_into(item.weight.rounded, shown);
+    } else if (item.weight.rounded.defined()) {
       copy_into(item.weight.rounded, shown);
     } else {
       item.trained = copy_of(item.weight.full);
@@ -145,7 +172,10 @@ void Optimizer::show_evaluated() {
 
 void Optimizer::show_trained() {
   for (Item& item : items_) {
-    if (item.shown && item.weight.rounded.defined()) {
+    if (item.shown && has_no_master(item)) {
+      copy_into(item.weight.rounded, item.trained);
+      item.trained = Tensor();
+    } else if (item.shown && item.weight.rounded.defined()) {
       copy_into(item.weight.rounded, item.weight.full);
     } else if (item.shown) {
       copy_into(item.weight.full, item.trained);
@@ -168,14 +198,14 @@ TensorDict Optimizer::state() const {
   size_t i = 0;
   for (const auto& [name, p] : parameters_) {
     const Item& item = items_[i++];
-    const std::vector<Slot> slots = rule_->slots(item.weight);
+    const std::vector<Slot> slots = rule_->slots(has_no_master(item) ? widened(item) : item.weight);
     for (size_t s = 0; s < slots.size(); ++s) {
       state.add(concat(prefix, ".", slots[s].name, "/", name), item.slots[s]);
     }
     Tensor t = empty({}, DType::i64);
     t.mutable_values<int64_t>()[0] = item.t;
     state.add(concat(prefix, ".t/", name), t);
-    if (item.weight.rounded.defined()) {
+    if (item.weight.rounded.defined() && !has_no_master(item)) {
       state.add(concat(master_prefix, name), item.weight.full);
     }
   }
@@ -192,7 +222,7 @@ void Optimizer::load(const TensorDict& saved) {
   for (const auto& [name, p] : parameters_) {
     Item& item = items_[i++];
     item.t = own.at(concat(rule_->name(), ".t/", name)).values<int64_t>()[0];
-    if (item.weight.rounded.defined()) {
+    if (item.weight.rounded.defined() && !has_no_master(item)) {
       copy_into(item.weight.rounded, item.weight.full);
     }
   }
@@ -201,7 +231,11 @@ void Optimizer::load(const TensorDict& saved) {
 void Optimizer::set_master(std::string_view name, const Tensor& values) {
   size_t i = 0;
   for (const auto& [own, p] : parameters_) {
-    Weight& weight = items_[i++].weight;
+    const Item& item = items_[i++];
+    Weight weight = has_no_master(item) ? widened(item) : item.weight;
+    if (has_no_master(item)) {
+      weight.rounded = item.weight.rounded;
+    }
     if (own == name) {
       check_entry(concat(master_prefix, name), weight.full, values);
       copy_into(weight.full, values);
@@ -218,7 +252,8 @@ TensorDict Optimizer::masters() const {
   TensorDict out;
   size_t i = 0;
   for (const auto& [name, p] : parameters_) {
-    out.add(name, items_[i++].weight.full);
+    const Item& item = items_[i++];
+    out.add(name, has_no_master(item) ? widened(item).full : item.weight.full);
   }
   return out;
 }
@@ -229,7 +264,7 @@ int64_t Optimizer::state_bytes() const {
     for (const Tensor& slot : item.slots) {
       bytes += slot.bytes();
     }
-    bytes += item.weight.rounded.defined() ? item.weight.full.bytes() : 0;
+    bytes += item.weight.rounded.defined() && !has_no_master(item) ? item.weight.full.bytes() : 0;
   }
   return bytes;
 }

@@ -11,6 +11,16 @@
 
 namespace ingot {
 
+// How half-precision parameters are kept.
+//   master      an f32 copy is updated, and rounded to nearest into the parameter
+//   stochastic  no copy: the parameter is widened, updated, and rounded to one of its neighbours
+//   with
+//               the probability that makes the mean right, so that updates below its spacing are
+//               not lost. bf16 alone. Gupta et al. 2015, "Deep learning with limited numerical
+//               precision", arXiv:1502.02551; Zamirai et al. 2020, "Revisiting BFLOAT16 training",
+//               arXiv:2010.06192
+enum class Halves : uint8_t { master, stochastic };
+
 // Updates parameters by a rule, from the gradients that backward() left in them. Half-precision
 // parameters have an f32 master, which the rule updates and which is rounded into the parameter in
 // the same pass; f32 and f64 parameters are updated in place.
@@ -19,8 +29,9 @@ class Optimizer {
   // Allocates all masters and state, counted under Purpose::optimizer. Parameters must be dense
   // floating-point leaves (require_grad). Throws Error(argument) or Error(dtype) naming the one
   // that is not, Error(config) for a group rule that matches none.
+  // `seed`: of stochastic rounding; Error(dtype) for an f16 parameter that is to be rounded so.
   Optimizer(const TensorDict& parameters, std::unique_ptr<const Rule> rule,
-            const GroupRules& groups = {});
+            const GroupRules& groups = {}, Halves halves = Halves::master, uint64_t seed = 0);
 
   // One update of every parameter that has a gradient, from scale·grad(p); `scale` carries
   // 1 / count of the loss and the clip factor. A parameter without one is left alone. Gradients are
@@ -53,7 +64,8 @@ class Optimizer {
   // Starts a half-precision parameter from unrounded values (f32): master ← values, parameter ←
   // rounded. For an f32 or f64 parameter: the parameter ← values.
   void set_master(std::string_view name, const Tensor& values);
-  // The weights in full precision: masters where there are, the parameters themselves elsewhere.
+  // The weights in full precision: masters where there are, the parameters themselves elsewhere;
+  // where half-precision ones have no master, widened copies.
   TensorDict masters() const;
 
   std::string_view rule() const { return rule_->name(); }
@@ -69,15 +81,23 @@ class Optimizer {
     TensorList slots;
     int64_t t = 0;
     bool shown = false;  // the parameter holds other weights than are trained
-    Tensor trained;      // those of an f32 or f64 parameter meanwhile
+    Tensor trained;      // those of a parameter without a master meanwhile
   };
+  // A half-precision parameter as a rule sees it that has no master.
+  Weight widened(const Item& item) const;
+  bool has_no_master(const Item& item) const {
+    return halves_ == Halves::stochastic && item.weight.rounded.defined();
+  }
   Item make_item(const std::string& name, const Tensor& p, const Group& group) const;
-  void update(const Tensor& p, const Group& group, Item& item, double learning_rate, double scale);
+  void update(const Tensor& p, const Group& group, Item& item, uint64_t site, double learning_rate,
+              double scale);
 
   TensorDict parameters_;
   std::unique_ptr<const Rule> rule_;
   std::vector<Group> groups_;
   std::vector<Item> items_;
+  Halves halves_;
+  uint64_t seed_;
   bool evaluated_ = false;
 };
 

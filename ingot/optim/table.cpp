@@ -30,8 +30,14 @@ std::unique_ptr<const Rule> make_rule(const OptimizerConfig& config) {
   return config.ema.decay > 0 ? with_ema(std::move(rule), config.ema) : std::move(rule);
 }
 
-Optimizer make_optimizer(const OptimizerConfig& config, const TensorDict& parameters) {
-  return {parameters, make_rule(config), group_rules(config.groups)};
+Optimizer make_optimizer(const OptimizerConfig& config, const TensorDict& parameters,
+                         uint64_t seed) {
+  const bool alone = config.halves == "stochastic";
+  check(!alone || config.sam.rho == 0, ErrorKind::config,
+        "optim.halves: SAM moves weights that have masters: halves is stochastic, sam.rho is ",
+        config.sam.rho, "; leave one of them out");
+  return {parameters, make_rule(config), group_rules(config.groups),
+          alone ? Halves::stochastic : Halves::master, seed};
 }
 
 }  // namespace ingot

@@ -55,6 +55,7 @@ struct OptimizerConfig {
   double clip = 1;
   double clip_value = 0;
   std::vector<std::string> groups;
+  std::string halves = "master";
   EmaConfig ema;
   LookaheadConfig lookahead;
   SamConfig sam;
@@ -70,6 +71,9 @@ struct OptimizerConfig {
     v("groups", groups,
       "per-parameter settings, applied in order: \"PATTERN lr=NUMBER decay=on|off|NUMBER "
       "matrix=on|off\"");
+    v("halves", halves, one_of({"master", "stochastic"}),
+      "half-precision weights: rounded from an f32 master, or (bf16) updated alone and rounded "
+      "stochastically");
     std::visit([&](auto& config) { config.describe(v); }, rule);
     v.group("ema", ema, "an average of the weights, which is evaluated and exported");
     v.group("lookahead", lookahead, "slow weights that the rule's run ahead of");
@@ -83,6 +87,7 @@ void choose(OptimizerConfig& config, std::string_view kind);
 
 // Throws Error(config) where the numbers contradict each other.
 std::unique_ptr<const Rule> make_rule(const OptimizerConfig& config);
-Optimizer make_optimizer(const OptimizerConfig& config, const TensorDict& parameters);
+Optimizer make_optimizer(const OptimizerConfig& config, const TensorDict& parameters,
+                         uint64_t seed = 0);
 
 }  // namespace ingot
