@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "ingot/base/philox.h"
 #include "ingot/data/dataset.h"
@@ -21,13 +22,16 @@ class Shuffled : public Dataset<Sample> {
       : source_(std::move(source)), seed_(seed) {}
 
   int64_t size() const override { return source_->size(); }
-  Sample get(int64_t i) const override {
-    const int64_t epoch = i / size();
-    const RandomKey key{seed_, static_cast<uint64_t>(epoch), site_named("data.shuffle")};
-    return source_->get(epoch * size() + permuted(i % size(), size(), key));
-  }
+  Sample get(int64_t i) const override { return source_->get(place_of(i)); }
+  std::vector<Origin> origins(int64_t i) const override { return source_->origins(place_of(i)); }
 
  private:
+  int64_t place_of(int64_t i) const {
+    const int64_t epoch = i / size();
+    const RandomKey key{seed_, static_cast<uint64_t>(epoch), site_named("data.shuffle")};
+    return epoch * size() + permuted(i % size(), size(), key);
+  }
+
   std::shared_ptr<const Dataset<Sample>> source_;
   uint64_t seed_;
 };

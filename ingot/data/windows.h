@@ -51,15 +51,26 @@ class Stream {
   TokenWindow read(int64_t begin, int64_t count) const {
     TokenWindow window;
     window.reserve(static_cast<size_t>(count));
+    for (const Origin& origin : origins(begin, count)) {
+      append(window, part(pieces_[static_cast<size_t>(origin.document)], origin.begin, origin.end));
+    }
+    return window;
+  }
+
+  // Of `count` items from `begin` on; the document is the piece.
+  std::vector<Origin> origins(int64_t begin, int64_t count) const {
+    std::vector<Origin> out;
     auto piece = static_cast<size_t>(std::upper_bound(starts_.begin(), starts_.end(), begin) -
                                      starts_.begin() - 1);
     const int64_t end = begin + count;
     for (; begin < end; ++piece) {
       const int64_t stop = std::min(end, starts_[piece] + length(pieces_[piece]));
-      append(window, part(pieces_[piece], begin - starts_[piece], stop - starts_[piece]));
+      if (stop > begin) {
+        out.push_back({static_cast<int64_t>(piece), begin - starts_[piece], stop - starts_[piece]});
+      }
       begin = stop;
     }
-    return window;
+    return out;
   }
 
  private:
@@ -81,11 +92,14 @@ class Training : public Dataset<TokenWindow> {
 
   int64_t size() const override { return count_; }
 
-  TokenWindow get(int64_t i) const override {
-    return stream_.read(offset(i / count_) + i % count_ * T_, T_ + 1);
+  TokenWindow get(int64_t i) const override { return stream_.read(begin_of(i), T_ + 1); }
+  std::vector<Origin> origins(int64_t i) const override {
+    return stream_.origins(begin_of(i), T_ + 1);
   }
 
  private:
+  int64_t begin_of(int64_t i) const { return offset(i / count_) + i % count_ * T_; }
+
   int64_t offset(int64_t epoch) const {
     const Philox random({seed_, static_cast<uint64_t>(epoch), site_named("data.text.offset")});
     const int64_t room = std::min(T_ - 1, stream_.size() - 1 - count_ * T_);

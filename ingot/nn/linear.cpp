@@ -1,5 +1,7 @@
 #include "ingot/nn/linear.h"
 
+#include <utility>
+
 #include "ingot/ops/linear.h"
 #include "ingot/tensor/factories.h"
 
@@ -14,6 +16,23 @@ class Int8Converter : public Visitor {
       map->to_int8();
     }
   }
+};
+
+class ProductRounder : public Visitor {
+ public:
+  explicit ProductRounder(std::shared_ptr<const ProductRounding> rounding)
+      : rounding_(std::move(rounding)) {}
+
+ protected:
+  void on_parameter(const std::string&, Tensor&, Role) override {}
+  void on_module(const std::string&, Module& module) override {
+    if (auto* map = dynamic_cast<Linear*>(&module)) {
+      map->rounding = rounding_;
+    }
+  }
+
+ private:
+  std::shared_ptr<const ProductRounding> rounding_;
 };
 
 }  // namespace
@@ -31,6 +50,9 @@ Linear::Linear(int64_t in, int64_t out, Bias with_bias, DType dtype, Device devi
 }
 
 Tensor Linear::operator()(const Tensor& x) const {
+  if (rounding) {
+    return rounding->output_gradient(linear(rounding->input(x), rounding->weight(weight), bias));
+  }
   return coded.defined() ? int8_linear(x, coded, bias) : linear(x, weight, bias);
 }
 
@@ -55,7 +77,7 @@ TensorList apply_together(const Tensor& x, std::initializer_list<const Linear*> 
   TensorList weights;
   TensorList biases;
   for (const Linear* map : maps) {
-    if (map->coded.defined()) {
+    if (map->coded.defined() || map->rounding) {
       TensorList ys;
       for (const Linear* each : maps) {
         ys.push_back((*each)(x));
@@ -66,6 +88,11 @@ TensorList apply_together(const Tensor& x, std::initializer_list<const Linear*> 
     biases.push_back(map->bias);
   }
   return linears(x, weights, biases);
+}
+
+void round_products(Module& module, std::shared_ptr<const ProductRounding> rounding) {
+  ProductRounder rounder(std::move(rounding));
+  module.visit(rounder);
 }
 
 void to_int8(Module& module) {

@@ -1,11 +1,22 @@
 #pragma once
 
+#include <functional>
+#include <memory>
+
 #include "ingot/nn/module.h"
 #include "ingot/ops/int8_linear.h"
 
 namespace ingot::nn {
 
 enum class Bias : bool { no, yes };
+
+// What the operands of a map's three products are rounded to; each is given with its history.
+struct ProductRounding {
+  std::function<Tensor(const Tensor&)> input;   // x, in y and dW
+  std::function<Tensor(const Tensor&)> weight;  // W, in y and dx
+  std::function<Tensor(const Tensor&)>
+      output_gradient;  // takes y, returns it: rounds dy, in dx, dW
+};
 
 // y = x Wᵀ + b.   x: [..., In]   y: [..., Out]
 class Linear : public Module {
@@ -21,9 +32,10 @@ class Linear : public Module {
   // From here on the weight is kept in 8 bits: for use, no longer for training, loading or saving.
   void to_int8();
 
-  Tensor weight;     // [Out, In]; undefined after to_int8
-  Int8Weight coded;  // defined after to_int8
-  Tensor bias;       // [Out], or undefined
+  Tensor weight;                                    // [Out, In]; undefined after to_int8
+  Int8Weight coded;                                 // defined after to_int8
+  Tensor bias;                                      // [Out], or undefined
+  std::shared_ptr<const ProductRounding> rounding;  // none: products of what there is
 
  private:
   Role role_;
@@ -31,6 +43,9 @@ class Linear : public Module {
 
 // The results of several maps of one input; their backward sums the input's gradient in place.
 TensorList apply_together(const Tensor& x, std::initializer_list<const Linear*> maps);
+
+// Rounds the operands of every linear map in a module from now on.
+void round_products(Module& module, std::shared_ptr<const ProductRounding> rounding);
 
 // Linear::to_int8 for every linear map in a module.
 void to_int8(Module& module);
