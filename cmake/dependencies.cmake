@@ -7,6 +7,7 @@ find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(Eigen3 REQUIRED NO_MODULE)
 find_package(ICU REQUIRED COMPONENTS i18n uc data)
+find_package(SQLite3 REQUIRED)
 find_package(dnnl REQUIRED)  # oneDNN, version 2 or 3
 
 # An imported library without a CMake package of its own.

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "ingot/base/hash.h"
+#include "ingot/cli/ckpt_bisect.h"
 #include "ingot/cli/commands.h"
 #include "ingot/cli/tensor_list.h"
 #include "ingot/io/checkpoint.h"
@@ -213,6 +214,13 @@ void diff(const Arguments& arguments) {
   }
 }
 
+void bisect(const Arguments& arguments) {
+  const Bisection found = bisect_runs(arguments.path, arguments.other);
+  if (!print_bisection(found, arguments.json, arguments.count)) {
+    throw CLI::RuntimeError(1);
+  }
+}
+
 }  // namespace
 
 void add_ckpt_command(CLI::App& program) {
@@ -237,11 +245,18 @@ void add_ckpt_command(CLI::App& program) {
   ls->add_flag("--hashes", arguments->hashes, "with XXH3-128 of each tensor's bytes");
   add("verify", "Check lengths, places, hashes and that values are finite.",
       "Example: ingot ckpt verify runs/kjv", verify);
-  CLI::App* two = add("diff", "The tensors in which two differ; the exit code is 1 where some do.",
-                      "Example: ingot ckpt diff runs/a runs/b", diff);
-  two->add_option("other", arguments->other, "the same of another")->required();
-  two->add_option("--count", arguments->count, "tensors to show; 0: all")
-      ->check(CLI::NonNegativeNumber);
+  CLI::App* between =
+      add("diff", "The tensors in which two differ; the exit code is 1 where some do.",
+          "Example: ingot ckpt diff runs/a runs/b", diff);
+  CLI::App* along = add("bisect",
+                        "The first checkpoint in which two runs differ, and its tensors; the exit "
+                        "code is 1 where there is one.",
+                        "Example: ingot ckpt bisect runs/a runs/b", bisect);
+  for (CLI::App* two : {between, along}) {
+    two->add_option("other", arguments->other, "the same of another")->required();
+    two->add_option("--count", arguments->count, "tensors to show; 0: all")
+        ->check(CLI::NonNegativeNumber);
+  }
 }
 
 }  // namespace ingot

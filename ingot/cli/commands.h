@@ -19,6 +19,8 @@ void add_generate_command(CLI::App& program);
 void add_convert_command(CLI::App& program);
 void add_quantize_command(CLI::App& program);
 void add_ckpt_command(CLI::App& program);
+void add_runs_command(CLI::App& program);
+void add_replay_command(CLI::App& program);
 void add_bench_command(CLI::App& program);
 void add_doctor_command(CLI::App& program);
 void add_data_command(CLI::App& program);

@@ -1,79 +1,19 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <iostream>
-#include <map>
 #include <nlohmann/json.hpp>
 
 #include "ingot/base/cpu_features.h"
 #include "ingot/base/text_size.h"
 #include "ingot/cli/commands.h"
-#include "ingot/cli/session.h"
-#include "ingot/device/profile.h"
-#include "ingot/train/evaluate.h"
+#include "ingot/cli/run_plan.h"
 #include "ingot/train/machine_peak.h"
-#include "ingot/train/memory_plan.h"
 
 namespace ingot {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-struct RunPlan {
-  Plan train;
-  Plan evaluate;
-  int64_t parameters = 0;
-  int64_t step_flops = 0;
-  int64_t step_tokens = 0;
-  int64_t checkpoint_bytes = 0;
-  std::vector<std::pair<std::string, int64_t>> kernels;  // that compute, and their FLOPs in a step
-};
-
-// The FLOPs of each kernel in a recording, most first.
-std::vector<std::pair<std::string, int64_t>> flops_by_kernel(const Recording& recording) {
-  std::map<std::string, int64_t> sums;
-  for (const KernelCall& call : recording.calls()) {
-    sums[call.name] += call.flops;
-  }
-  std::vector<std::pair<std::string, int64_t>> out(sums.begin(), sums.end());
-  std::erase_if(out, [](const auto& entry) { return entry.second == 0; });
-  std::sort(out.begin(), out.end(),
-            [](const auto& a, const auto& b) { return a.second > b.second; });
-  return out;
-}
-
-// The run itself on the meta device: building everything, two steps (the second meets the state the
-// first left), and an evaluation batch.
-RunPlan plan_run(const Recipe& recipe) {
-  RunPlan out;
-  std::unique_ptr<Session> session;
-  const int64_t micro = recipe.train.batch / recipe.train.accumulate;
-  out.train = plan_of([&] {
-    session = std::make_unique<Session>(recipe, meta_device);
-    Training training =
-        session->training([&](int64_t) { return shape_batch(micro, recipe.train.sequence); });
-    training.micro_batches = nullptr;  // a whole step, not the first of the batch's warm-up
-    {
-      const Recording recording;
-      out.step_flops = train_step(session->state, training).flops;
-      out.kernels = flops_by_kernel(recording);
-    }
-    train_step(session->state, training);
-  });
-  out.evaluate = plan_of([&] {
-    const EvaluatedWeights shown(session->optimizer());
-    evaluate(
-        session->objective(), 1,
-        [&](int64_t) { return shape_batch(recipe.evaluate.batch, recipe.train.sequence); },
-        *session->model().randomness());
-  });
-  out.parameters = session->model().count();
-  out.step_tokens = recipe.train.batch * recipe.train.sequence;
-  out.checkpoint_bytes =
-      session->optimizer().parameters().bytes() + session->optimizer().state().bytes();
-  return out;
-}
 
 Json memory_json(const MemoryStats& memory) {
   Json out;
@@ -95,6 +35,18 @@ void print_memory(const char* title, const MemoryStats& memory) {
   fmt::print("\n");
 }
 
+void print_savings(const std::vector<Saving>& savings) {
+  fmt::print("{}", savings.empty() ? "  none of the usual changes makes it fit\n"
+                                   : "  with one of these changes it would fit, cheapest first\n");
+  for (const Saving& saving : savings) {
+    std::string settings;
+    for (const std::string& setting : saving.settings) {
+      settings += " --set " + setting;
+    }
+    fmt::print("   {}\n      {}: {}\n", settings, text_bytes(saving.peak), saving.price);
+  }
+}
+
 void print_plan(const Recipe& recipe, const RunPlan& plan) {
   const auto steps = static_cast<double>(recipe.train.steps);
   fmt::print("model\n  {} parameters, {} tokens a step, {} steps\n",
@@ -107,6 +59,9 @@ void print_plan(const Recipe& recipe, const RunPlan& plan) {
   const bool fits = plan.train.memory.peak_total < here.memory_available_bytes;
   fmt::print("  {} the {} available here\n", fits ? "fits in" : "DOES NOT FIT in",
              text_bytes(here.memory_available_bytes));
+  if (!fits) {
+    print_savings(cheapest_savings(recipe, here.memory_available_bytes));
+  }
   fmt::print("arithmetic\n  {} a step, {} in all\n",
              text_flops(static_cast<double>(plan.step_flops)),
              text_flops(static_cast<double>(plan.step_flops) * steps));
@@ -118,14 +73,13 @@ void print_plan(const Recipe& recipe, const RunPlan& plan) {
   fmt::print("  {} at this machine's measured {}/s ({}), the least it can take\n",
              text_duration(static_cast<double>(plan.step_flops) * steps / peak), text_flops(peak),
              recipe.dtype);
-  fmt::print("disk\n  {} for {} checkpoints (one more while saving)\n",
-             text_bytes(plan.checkpoint_bytes * (recipe.checkpoint.keep + 1)),
-             recipe.checkpoint.keep);
+  fmt::print("disk\n  {} for {} checkpoints, the one being written among them\n",
+             text_bytes(plan.checkpoint_bytes * plan.checkpoints), plan.checkpoints);
   fmt::print("schedule\n{}",
              drawn(recipe.schedule.schedule, recipe.optim.learning_rate, schedule_total(recipe)));
 }
 
-void print_json(const RunPlan& plan) {
+void print_json(const Recipe& recipe, const RunPlan& plan) {
   Json out;
   out["parameters"] = plan.parameters;
   out["tokens_per_step"] = plan.step_tokens;
@@ -136,6 +90,17 @@ void print_json(const RunPlan& plan) {
   out["memory"] = {{"train", memory_json(plan.train.memory)},
                    {"evaluate", memory_json(plan.evaluate.memory)}};
   out["checkpoint_bytes"] = plan.checkpoint_bytes;
+  out["checkpoints"] = plan.checkpoints;
+  const int64_t available = machine().memory_available_bytes;
+  out["available"] = available;
+  out["fits"] = plan.train.memory.peak_total < available;
+  if (!out["fits"]) {
+    out["savings"] = Json::array();
+    for (const Saving& saving : cheapest_savings(recipe, available)) {
+      out["savings"].push_back(
+          {{"settings", saving.settings}, {"peak", saving.peak}, {"price", saving.price}});
+    }
+  }
   std::cout << out.dump(2) << '\n';
 }
 
@@ -161,7 +126,7 @@ void add_plan_command(CLI::App& program) {
     const Recipe recipe = read_recipe(arguments->recipe, arguments->assignments);
     const RunPlan plan = plan_run(recipe);
     if (arguments->json) {
-      print_json(plan);
+      print_json(recipe, plan);
     } else {
       print_plan(recipe, plan);
     }

@@ -12,9 +12,14 @@
 namespace ingot {
 namespace {
 
-constexpr std::array<std::string_view, 10> changeable = {
-    "evaluate.every", "evaluate.batches",   "evaluate.batch", "checkpoint.every", "checkpoint.keep",
-    "sample.prompt",  "sample.temperature", "sample.tokens",  "train.recompute",  "data.files",
+constexpr std::array<std::string_view, 25> changeable = {
+    "evaluate.every",    "evaluate.batches",      "evaluate.batch",     "evaluate.sets",
+    "evaluate.patience", "evaluate.min_gain",     "evaluate.gap",       "checkpoint.every",
+    "checkpoint.keep",   "checkpoint.keep_every", "checkpoint.best",    "checkpoint.background",
+    "sample.prompt",     "sample.tokens",         "sample.temperature", "sample.every",
+    "numbers.diagnose",  "numbers.recheck",       "numbers.seal",       "numbers.non_finite",
+    "track.store",       "track.tensorboard",     "track.report",       "train.recompute",
+    "data.files",
 };
 
 // The text that a key ends up with, where one is given.
@@ -110,6 +115,9 @@ void check_recipe(const Recipe& recipe) {
         "train.batch_warmup: longer than the run: batch_warmup is ", recipe.train.batch_warmup,
         " steps, train.steps is ", recipe.train.steps);
   complete(recipe.model);
+  check(recipe.numbers.non_finite != "lower_scale" || recipe.dtype == "f16", ErrorKind::config,
+        "numbers.non_finite: only f16 has a loss scale: dtype is ", recipe.dtype,
+        "; choose halt or skip");
   check(recipe.train.batch % recipe.train.accumulate == 0, ErrorKind::config,
         "train.accumulate: must divide train.batch: accumulate is ", recipe.train.accumulate,
         ", batch is ", recipe.train.batch);

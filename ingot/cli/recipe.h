@@ -12,6 +12,7 @@
 #include "ingot/nn/initialise.h"
 #include "ingot/optim/schedule.h"
 #include "ingot/optim/table.h"
+#include "ingot/train/numbers.h"
 
 namespace ingot {
 
@@ -39,6 +40,7 @@ struct LoopConfig {
   double z_loss = 0;
   double label_smoothing = 0;
   bool recompute = false;
+  bool fit = false;
 
   template <class V>
   void describe(V& v) {
@@ -54,6 +56,8 @@ struct LoopConfig {
       "share of the target spread over all tokens");
     v("recompute", recompute,
       "keep no activations inside a block, compute them again in the backward");
+    v("fit", fit,
+      "at the start of a run, raise accumulate to the least that fits in the memory available");
   }
 };
 
@@ -61,6 +65,10 @@ struct EvaluateConfig {
   int64_t every = 200;
   int64_t batch = 16;
   int64_t batches = 0;
+  std::vector<std::string> sets;
+  int64_t patience = 0;
+  double min_gain = 0;
+  double gap = 0;
 
   template <class V>
   void describe(V& v) {
@@ -68,17 +76,32 @@ struct EvaluateConfig {
     v("batch", batch, at_least(1), "sequences per batch");
     v("batches", batches, at_least(0),
       "batches measured each time; 0: all. At the end it is always all");
+    v("sets", sets, "further texts to measure on, each \"name=file\"");
+    v("patience", patience, at_least(0),
+      "evaluations without gain in held-out loss after which the run ends with its best "
+      "checkpoint; "
+      "0: never");
+    v("min_gain", min_gain, at_least(0), "nats by which the loss must fall to be a gain");
+    v("gap", gap, at_least(0),
+      "warn when the held-out loss exceeds that of training by so many nats; 0: never");
   }
 };
 
 struct CheckpointConfig {
   int64_t every = 500;
   int64_t keep = 2;
+  int64_t keep_every = 0;
+  bool best = false;
+  bool background = true;
 
   template <class V>
   void describe(V& v) {
     v("every", every, at_least(0), "steps between checkpoints; 0: at the end only");
-    v("keep", keep, at_least(1), "checkpoints that stay");
+    v("keep", keep, at_least(1), "newest checkpoints that stay");
+    v("keep_every", keep_every, at_least(0), "those of such steps stay too; 0: none");
+    v("best", best, "keep the checkpoint of the least held-out loss too");
+    v("background", background,
+      "a thread writes while the next gradients are computed; the update waits for it");
   }
 };
 
@@ -86,12 +109,27 @@ struct SampleConfig {
   std::string prompt;
   int64_t tokens = 400;
   double temperature = 0.8;
+  int64_t every = 0;
 
   template <class V>
   void describe(V& v) {
     v("prompt", prompt, "text that the sample at the end continues");
     v("tokens", tokens, at_least(0), "length of the sample; 0: none");
     v("temperature", temperature, at_least(0), "0 takes the likeliest token each time");
+    v("every", every, at_least(0), "steps between samples in samples.jsonl; 0: at the end only");
+  }
+};
+
+struct TrackConfig {
+  bool store = true;
+  bool tensorboard = true;
+  bool report = true;
+
+  template <class V>
+  void describe(V& v) {
+    v("store", store, "keep a record of the run in runs.sqlite beside its folder");
+    v("tensorboard", tensorboard, "write curves for TensorBoard");
+    v("report", report, "write report.md at the end");
   }
 };
 
@@ -99,6 +137,8 @@ struct Recipe {
   std::string kind = "pretrain";
   int64_t seed = 1;
   std::string dtype = "bf16";
+  std::string products = "plain";
+  std::string deterministic = "layout";
   ModelConfig model;
   nn::InitConfig init;
   TextConfig data;
@@ -107,14 +147,24 @@ struct Recipe {
   ScheduleConfig schedule;
   EvaluateConfig evaluate;
   CheckpointConfig checkpoint;
+  NumbersConfig numbers;
   SampleConfig sample;
+  TrackConfig track;
 
   template <class V>
   void describe(V& v) {
     v("kind", kind, one_of({"pretrain"}), "what is trained");
     v("seed", seed, at_least(0), "of initial weights, data order and dropout");
-    v("dtype", dtype, one_of({"bf16", "f32"}),
-      "weights and activations; bf16 keeps f32 masters, moments and gradients");
+    v("dtype", dtype, one_of({"bf16", "f16", "f32"}),
+      "weights and activations; bf16 and f16 keep f32 masters, moments and gradients, f16 a loss "
+      "scale");
+    v("products", products,
+      one_of({"plain", "fp8", "fp8_blocks", "mxfp8", "mxfp6", "mxfp4", "nvfp4"}),
+      "what the operands of the layers' linear maps are rounded to, emulated: their numbers, not "
+      "their speed");
+    v("deterministic", deterministic, one_of({"layout", "invariant"}),
+      "layout: the same bits for the same division into micro-batches; invariant: for any, at the "
+      "cost of computing every sequence by itself");
     v.group("model", model, "the network");
     v.group("init", init, "how its weights start");
     v.group("data", data, "what it reads");
@@ -123,7 +173,9 @@ struct Recipe {
     v.group("schedule", schedule, "the learning rate over the run, times optim.lr");
     v.group("evaluate", evaluate, "measuring on held-out text");
     v.group("checkpoint", checkpoint, "saving");
+    v.group("numbers", numbers, "values that are not finite, spikes, silent corruption");
     v.group("sample", sample, "what the trained model writes at the end");
+    v.group("track", track, "what is kept of the run beside its log");
   }
 };
 

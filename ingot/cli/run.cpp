@@ -7,22 +7,22 @@
 #include <optional>
 
 #include "ingot/base/config_toml.h"
+#include "ingot/base/cpu_features.h"
 #include "ingot/base/files.h"
 #include "ingot/base/log.h"
 #include "ingot/base/signals.h"
 #include "ingot/base/text_size.h"
 #include "ingot/cli/run_data.h"
 #include "ingot/cli/run_folder.h"
+#include "ingot/cli/run_observers.h"
 #include "ingot/cli/sample.h"
 #include "ingot/cli/session.h"
 #include "ingot/io/checkpoint.h"
 #include "ingot/models/pretrained.h"
-#include "ingot/train/console.h"
-#include "ingot/train/evaluate.h"
 #include "ingot/train/loss_curve.h"
 #include "ingot/train/machine_peak.h"
-#include "ingot/train/run_log.h"
 #include "ingot/train/saver.h"
+#include "ingot/train/time_ledger.h"
 
 namespace ingot {
 namespace {
@@ -32,48 +32,12 @@ std::filesystem::path folder_path(const RunOptions& options) {
                                 : options.folder;
 }
 
-// Evaluates every so many steps, after the saver has saved: a failing evaluation loses nothing.
-class Validator : public Observer {
- public:
-  Validator(Session& session, const RunData& data, RunLog& log)
-      : session_(session), data_(data), log_(log) {}
-
-  void after_step(const TrainState& state, const StepReport&) override {
-    measure_if_due(state.step);
-  }
-
-  // Also where a run continues: it may have been killed after saving and before measuring.
-  void measure_if_due(int64_t step) {
-    const int64_t every = session_.recipe().evaluate.every;
-    if (every > 0 && step > 0 && step % every == 0 && step < session_.recipe().train.steps &&
-        !log_.has_evaluation(step)) {
-      const int64_t limit = session_.recipe().evaluate.batches;
-      measure(step,
-              limit > 0 ? std::min(limit, data_.validation_batches) : data_.validation_batches);
-    }
-  }
-
-  // On the whole held-out text, as the figure that a run is known by.
-  Evaluation measure_all(int64_t step) { return measure(step, data_.validation_batches); }
-
- private:
-  Evaluation measure(int64_t step, int64_t batches) {
-    const EvaluatedWeights shown(session_.optimizer());
-    Evaluation found =
-        evaluate(session_.objective(), batches, data_.validation, *session_.model().randomness());
-    found.bytes_per_target = data_.bytes_per_target;
-    log_.evaluated(step, found);
-    log_info(fmt::format("step {}: held-out loss {:.4f}, {:.4f} bits per byte ({} bytes in {})",
-                         step, found.loss, found.bits(),
-                         text_count(static_cast<double>(found.tokens) * found.bytes_per_target),
-                         text_duration(found.seconds)));
-    return found;
-  }
-
-  Session& session_;
-  const RunData& data_;
-  RunLog& log_;
-};
+// Whether somebody wants a checkpoint now: by SIGUSR1, or by a file `save` in the run folder.
+bool save_requested(const std::filesystem::path& run) {
+  const bool by_signal = take_save_request();
+  std::error_code none;
+  return std::filesystem::remove(run / "save", none) || by_signal;
+}
 
 void introduce(Session& session, const RunData& data, const RunFolder& folder, double peak) {
   const Recipe& recipe = session.recipe();
@@ -88,6 +52,9 @@ void introduce(Session& session, const RunData& data, const RunFolder& folder, d
                : ""));
   const int64_t tokens = tokens_of_steps(recipe.train, recipe.train.steps);
   log_info(session.tokens_per_parameter(tokens).text());
+  for (const ValidationSet& set : data.sets) {
+    log_info("measured on ", set.name, " too, hash ", set.hash.substr(0, 12));
+  }
   log_info("learning rate over the run:\n",
            drawn(recipe.schedule.schedule, recipe.optim.learning_rate, schedule_total(recipe)));
 }
@@ -159,11 +126,42 @@ std::string base_config(const ModelConfig& model, const std::string& text) {
   return out.dump();
 }
 
-// After the last step: saved first, then measured, exported and shown.
-void finish(Session& session, const RunFolder& folder, Saver& saver, Validator& validator,
-            const RunLog& log, const TextCodec& codec, bool json) {
+// train.fit: the number of micro-batches of the run so far, or the least that fits now.
+Recipe fitted(Recipe recipe, const RunOptions& options) {
+  if (!recipe.train.fit) {
+    return recipe;
+  }
+  const std::filesystem::path before = RunFolder(folder_path(options)).recipe();
+  if (options.resume && file_exists(before)) {
+    recipe.train.accumulate = parse_recipe(read_file(before), before.string()).train.accumulate;
+    return recipe;
+  }
+  // A tenth is left to the system, to files and to the program itself.
+  recipe.train.accumulate = accumulate_that_fits(recipe, machine().memory_available_bytes / 10 * 9);
+  log_info("train.fit: ", recipe.train.accumulate, " micro-batches of ",
+           recipe.train.batch / recipe.train.accumulate, " sequences");
+  return recipe;
+}
+
+// The run is over though steps are left: it gives the weights of its best checkpoint.
+void end_early(Session& session, const RunFolder& folder, Saver& saver) {
   saver.save(session.state);
-  const Evaluation found = validator.measure_all(session.state.step);
+  saver.flush();
+  log_info("ended at step ", session.state.step, ": ", session.recipe().evaluate.patience,
+           " evaluations without gain in held-out loss");
+  if (const std::optional<int64_t> best = saver.best_step()) {
+    restore_run(read_run(checkpoint_path(folder.checkpoints(), *best)), session.optimizer());
+    log_info("taking the weights of step ", *best, ", whose held-out loss was ", saver.best_loss());
+  }
+}
+
+// After the last step: saved first, then measured, exported and shown.
+void finish(Session& session, const RunFolder& folder, Saver& saver, RunObservers& observers,
+            const TextCodec& codec, bool json) {
+  const int64_t peak = allocator(cpu_device).stats().peak_total;
+  saver.save(session.state);
+  saver.flush();
+  const Evaluation found = observers.validator().measure_all(session.state);
   const EvaluatedWeights shown(session.optimizer());
   SaveOptions options;
   options.base_config = base_config(session.recipe().model, codec_config(codec));
@@ -174,16 +172,19 @@ void finish(Session& session, const RunFolder& folder, Saver& saver, Validator& 
     options.eos_token = codec.tokenizer()->eos();
   }
   save_pretrained(session.model(), folder.model(), options);
+  observers.end("finished");
+  const std::string comparison = observers.report(peak);
   if (json) {
     print_summary(session, found, folder);
     return;
   }
-  std::cout << '\n' << loss_curve(log.steps()) << '\n';
+  std::cout << '\n' << loss_curve(observers.log().steps()) << '\n';
   std::cout << fmt::format(
       "trained {} tokens; held-out {:.4f} nats, {:.4f} bits per byte; peak memory {}\n",
       text_count(static_cast<double>(session.state.tokens)), found.loss, found.bits(),
       text_bytes(allocator(cpu_device).stats().peak_total));
   std::cout << session.tokens_per_parameter(session.state.tokens).text() << '\n';
+  std::cout << "plan against actual: " << comparison << '\n';
   std::cout << "model in " << folder.model().string() << "; continue its text with `ingot generate "
             << folder.model().string() << "`\n";
   write_sample(session, codec);
@@ -192,7 +193,8 @@ void finish(Session& session, const RunFolder& folder, Saver& saver, Validator& 
 }  // namespace
 
 bool run_recipe(const RunOptions& options) {
-  const Recipe recipe = read_recipe(options.recipe, options.assignments);
+  const double began = now_seconds();
+  const Recipe recipe = fitted(read_recipe(options.recipe, options.assignments), options);
   check(!options.resume || options.branch.empty(), ErrorKind::config,
         "train: --resume continues a run and --branch begins one; give one of them");
   const RunData data = open_run_data(recipe);
@@ -214,25 +216,37 @@ bool run_recipe(const RunOptions& options) {
   write_file(folder.recipe(), to_toml(recipe));
 
   const CheckpointConfig& saving = recipe.checkpoint;
-  Saver saver({folder.checkpoints(), to_toml(recipe), data.hash, saving.every, saving.keep},
+  Saver saver({folder.checkpoints(), to_toml(recipe), data.hash, saving.every, saving.keep,
+               saving.keep_every, keeps_best(recipe), saving.background,
+               [&folder] { return save_requested(folder.path()); }},
               session.optimizer());
+  saver.check_space(recipe.train.steps);
   saver.save(session.state);  // a full disk or a wrong mount shows now, not in an hour
-  RunLog log(folder.log(), session.state.step, peak);
-  Console console(session.state.step, recipe.train.steps, peak, recipe.data.tokenizer.empty());
-  Validator validator(session, data, log);
+  saver.flush();
+  RunObservers observers(session, data, folder, saver, peak,
+                         options.resume ? "" : options.branch.string(), began);
   Training training = session.training(data.batch);
-  training.observers = {&log, &saver, &validator, &console};
-  training.stop = stop_requested;
-  validator.measure_if_due(session.state.step);
-  allocator(cpu_device).reset_peak();
-  train(session.state, training);
-  console.finish();
-  if (session.state.step < recipe.train.steps) {
-    saver.save(session.state);
-    log_info("stopped at step ", session.state.step, ", saved; continue with --resume");
-    return false;
+  observers.join(training);
+  try {
+    observers.validator().measure_if_due(session.state);
+    allocator(cpu_device).reset_peak();
+    train(session.state, training);
+    observers.finish();
+    if (session.state.step < recipe.train.steps && !observers.validator().wants_to_stop()) {
+      saver.save(session.state);
+      saver.flush();
+      observers.end("stopped");
+      log_info("stopped at step ", session.state.step, ", saved; continue with --resume");
+      return false;
+    }
+    if (session.state.step < recipe.train.steps) {
+      end_early(session, folder, saver);
+    }
+    finish(session, folder, saver, observers, data.codec, options.json);
+  } catch (const Error& error) {
+    observers.end(error.kind() == ErrorKind::numeric ? "diverged" : "failed");
+    throw;
   }
-  finish(session, folder, saver, validator, log, data.codec, options.json);
   return true;
 }
 

@@ -22,21 +22,75 @@ void check_held_out(const Recipe& recipe, const Dataset<TokenWindow>& validation
                      recipe.data.validation_fraction, "; raise it, or name data.validation_files"));
 }
 
+std::function<Batch(int64_t)> validation_batch(const Recipe& recipe, const Windows& windows) {
+  const int64_t sequence = recipe.train.sequence;
+  const int64_t batch = recipe.evaluate.batch;
+  return [=](int64_t index) {
+    const int64_t first = index * batch;
+    return batch_from(*windows, first, std::min(batch, windows->size() - first), sequence);
+  };
+}
+
+int64_t validation_batches(const Recipe& recipe, const Dataset<TokenWindow>& windows) {
+  return (windows.size() + recipe.evaluate.batch - 1) / recipe.evaluate.batch;
+}
+
+// "name=file" as a set; through the tokenizer where there is one.
+ValidationSet set_of(const Recipe& recipe, const std::string& spelled, const Tokenizer* tokenizer) {
+  const size_t equals = spelled.find('=');
+  check(equals != std::string::npos && equals > 0 && equals + 1 < spelled.size(), ErrorKind::config,
+        "evaluate.sets: not understood: got \"", spelled, "\"; write \"name=file\"");
+  ValidationSet out;
+  out.name = spelled.substr(0, equals);
+  TextConfig config;
+  config.files = config.validation_files = {spelled.substr(equals + 1)};
+  const Text text(config);
+  Windows windows = text.validation(recipe.train.sequence);
+  if (tokenizer != nullptr) {
+    const TokenText tokens(text, *tokenizer);
+    windows = tokens.validation(recipe.train.sequence);
+    out.bytes_per_target = static_cast<double>(tokens.validation_bytes()) /
+                           static_cast<double>(std::max<int64_t>(1, tokens.validation_targets()));
+  }
+  check(windows->size() > 0, ErrorKind::config, "evaluate.sets: nothing to measure in ",
+        config.files[0], ": it has no token after its first; give a longer one");
+  out.hash = hash_file(config.files[0]);
+  out.batch = validation_batch(recipe, windows);
+  out.batches = validation_batches(recipe, *windows);
+  return out;
+}
+
+std::vector<ValidationSet> sets_of(const Recipe& recipe, const Tokenizer* tokenizer) {
+  std::vector<ValidationSet> out;
+  for (const std::string& spelled : recipe.evaluate.sets) {
+    ValidationSet set = set_of(recipe, spelled, tokenizer);
+    for (const ValidationSet& known : out) {
+      check(known.name != set.name, ErrorKind::config, "evaluate.sets: two are named ", set.name,
+            "; give each a name of its own");
+    }
+    out.push_back(std::move(set));
+  }
+  return out;
+}
+
 // The batches of a run that reads these windows.
 void set_batches(const Recipe& recipe, const Windows& windows, const Windows& validation,
                  RunData& out) {
   const auto seed = static_cast<uint64_t>(recipe.seed);
   const int64_t sequence = recipe.train.sequence;
   const int64_t rows = recipe.train.batch / recipe.train.accumulate;
-  const int64_t batch = recipe.evaluate.batch;
   const auto training = std::make_shared<Shuffled<TokenWindow>>(windows, seed);
   check_held_out(recipe, *validation);
   out.batch = [=](int64_t position) { return batch_from(*training, position, rows, sequence); };
-  out.validation = [=](int64_t index) {
-    const int64_t first = index * batch;
-    return batch_from(*validation, first, std::min(batch, validation->size() - first), sequence);
+  out.sources = [training, files = recipe.data.files](int64_t sample) {
+    std::vector<Source> sources;
+    for (const Origin& origin : training->origins(sample)) {
+      sources.push_back({files.at(static_cast<size_t>(origin.document)), origin.begin, origin.end});
+    }
+    return sources;
   };
-  out.validation_batches = (validation->size() + batch - 1) / batch;
+  out.validation = validation_batch(recipe, validation);
+  out.validation_batches = validation_batches(recipe, *validation);
 }
 
 void open_tokens(const Recipe& recipe, const Text& text, RunData& out) {
@@ -55,6 +109,7 @@ void open_tokens(const Recipe& recipe, const Text& text, RunData& out) {
   out.bytes_per_target = static_cast<double>(tokens.validation_bytes()) /
                          static_cast<double>(tokens.validation_targets());
   out.codec = TextCodec(tokenizer);
+  out.sets = sets_of(recipe, tokenizer.get());
   out.hash = hash_hex(text.hash() + tokenizer->hash());
 }
 
@@ -72,6 +127,7 @@ RunData open_run_data(const Recipe& recipe) {
   set_batches(recipe, text.training(sequence, static_cast<uint64_t>(recipe.seed)),
               text.validation(sequence), out);
   out.validation_bytes = text.validation_targets();
+  out.sets = sets_of(recipe, nullptr);
   out.hash = text.hash();
   return out;
 }

@@ -15,6 +15,7 @@ class RunFolder {
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path recipe() const { return path_ / "recipe.toml"; }
   std::filesystem::path log() const { return path_ / "log.jsonl"; }
+  std::filesystem::path journal() const { return path_ / "journal.jsonl"; }
   std::filesystem::path checkpoints() const { return path_ / "checkpoints"; }
   std::filesystem::path model() const { return path_ / "model"; }
 

@@ -1,18 +1,22 @@
 #include "ingot/cli/session.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "ingot/autograd/checkpoint.h"
 #include "ingot/autograd/grad_mode.h"
 #include "ingot/models/pretrained.h"
 #include "ingot/models/routing.h"
 #include "ingot/models/upcycle.h"
+#include "ingot/nn/linear.h"
 #include "ingot/ops/cross_entropy.h"
 #include "ingot/ops/elementwise.h"
 #include "ingot/ops/reduce.h"
 #include "ingot/ops/shape.h"
+#include "ingot/quant/product_rounding.h"
 #include "ingot/tensor/copy.h"
 #include "ingot/tensor/factories.h"
+#include "ingot/train/diagnosis.h"
 #include "ingot/train/router_losses.h"
 
 namespace ingot {
@@ -50,6 +54,28 @@ void start_weights(Decoder& model, Optimizer& optimizer, const Recipe& recipe) {
   }
 }
 
+std::shared_ptr<const nn::ProductRounding> rounding_to(quant::ProductFormat format) {
+  auto out = std::make_shared<nn::ProductRounding>();
+  out->input = [format](const Tensor& x) {
+    return quant::rounded_straight_through(x, format, quant::Operand::input);
+  };
+  out->weight = [format](const Tensor& w) {
+    return quant::rounded_straight_through(w, format, quant::Operand::weight);
+  };
+  out->output_gradient = [format](const Tensor& y) {
+    return quant::with_rounded_gradient(y, format);
+  };
+  return out;
+}
+
+// The power of two at or above the tokens of a step: with it the gradients of the sum, times
+// loss_scale / unit, are about those of the mean times loss_scale.
+double loss_unit(const Recipe& recipe) {
+  const int64_t tokens = recipe.train.batch * recipe.train.sequence;
+  return recipe.dtype == "f16" ? static_cast<double>(std::bit_ceil(static_cast<uint64_t>(tokens)))
+                               : 0;
+}
+
 }  // namespace
 
 Session::Session(const Recipe& recipe, Device device)
@@ -57,11 +83,19 @@ Session::Session(const Recipe& recipe, Device device)
   model_ = std::make_unique<Decoder>(recipe_.model, dtype_, device);
   model_->require_gradients();
   model_->randomness()->seed = static_cast<uint64_t>(recipe_.seed);
-  optimizer_ = std::make_unique<Optimizer>(make_optimizer(recipe_.optim, model_->parameters()));
+  optimizer_ = std::make_unique<Optimizer>(
+      make_optimizer(recipe_.optim, model_->parameters(), static_cast<uint64_t>(recipe_.seed)));
   start_weights(*model_, *optimizer_, recipe_);
-  if (recipe_.train.recompute) {
+  for (size_t i = 0; i < model_->layers.size(); ++i) {
+    model_->layers[i]->wrap(named_part(concat("layers.", i)));
+    if (recipe_.train.recompute) {
+      model_->layers[i]->wrap(
+          [](const nn::Block::Run& run, const Tensor& x) { return recomputed(run, x); });
+    }
+  }
+  if (const auto format = quant::product_format_named(recipe_.products)) {
     for (const auto& layer : model_->layers) {
-      layer->wrap([](const nn::Block::Run& run, const Tensor& x) { return recomputed(run, x); });
+      nn::round_products(*layer, rounding_to(*format));
     }
   }
   objective_ = next_token_objective(*model_, recipe_.train, loads_);
@@ -93,7 +127,11 @@ Training Session::training(std::function<Batch(int64_t)> batch) {
   out.objective = objective_;
   out.optimizer = optimizer_.get();
   out.randomness = model_->randomness().get();
+  out.invariant = recipe_.deterministic == "invariant";
+  out.numbers = recipe_.numbers;
+  out.loss_unit = loss_unit(recipe_);
   if (model_->config().moe.experts > 0) {
+    out.begin = [this] { loads_.clear(); };
     out.after_update = [this](StepReport& report) {
       report.metrics["expert_load_max_over_mean"] = loads_.busiest();
       report.metrics["idle_experts"] = loads_.idle();

@@ -1,5 +1,9 @@
 #include "tests/cli/resume.h"
 
+#include <functional>
+
+#include "ingot/io/checkpoint.h"
+
 namespace ingot::testing {
 namespace {
 
@@ -110,6 +114,71 @@ TEST_F(Resume, TwoRunsOfARecipeAreEqualToTheLastBit) {
   expect_same_run(work / "a", work / "b", 6);
   ASSERT_EQ(work.run(work.train("c", joined(settings, {"--set", "seed=2"}))).code, 0);
   EXPECT_NE(model_bytes(work / "c"), model_bytes(work / "a"));
+}
+
+TEST_F(Resume, AfterKillsDuringForegroundSavesToo) {
+  expect_survives({.settings = {"checkpoint.background=false", "checkpoint.best=true",
+                                "checkpoint.keep_every=5", "evaluate.every=2"},
+                   .every = 1,
+                   .seed = 4});
+}
+
+// A running process is asked for a checkpoint, and goes on.
+void expect_saves_when(const std::function<void(const Child&, const Workplace&)>& ask) {
+  const Workplace work;
+  const Words settings = {"--set", "train.steps=4000", "--set", "checkpoint.every=0",
+                          "--set", "evaluate.every=0"};
+  Child child(work.path(), joined({"train", "tiny.toml", "--no-speed", "--run", "run"}, settings));
+  while (child.running() && progress_of(work / "run") < 5) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  ask(child, work);
+  const auto saved = [&] { return checkpoint_steps(work / "run/checkpoints").back() > 0; };
+  while (child.running() && !saved()) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  ASSERT_TRUE(saved());
+  const int64_t then = progress_of(work / "run");
+  while (child.running() && progress_of(work / "run") < then + 5) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  EXPECT_GE(progress_of(work / "run"), then + 5);
+  EXPECT_FALSE(std::filesystem::exists(work / "run/save"));
+  child.send(SIGKILL);
+  EXPECT_THAT(child.wait().err, HasSubstr(", as requested"));
+}
+
+TEST_F(Resume, AFileNamedSaveAsksForACheckpoint) {
+  expect_saves_when([](const Child&, const Workplace& work) { put(work / "run/save", ""); });
+}
+
+TEST_F(Resume, ASignalAsksForACheckpoint) {
+  expect_saves_when([](const Child& child, const Workplace&) { child.send(SIGUSR1); });
+}
+
+TEST_F(Resume, BisectNamesTheFirstCheckpointInWhichTwoRunsDiffer) {
+  const Workplace work;
+  const Words settings = {"--set", "checkpoint.every=1", "--set", "checkpoint.keep=7"};
+  ASSERT_EQ(work.run(work.train("a", settings)).code, 0);
+  ASSERT_EQ(work.run(work.train("b", settings)).code, 0);
+  const Outcome same = work.run({"ckpt", "bisect", "a", "b"});
+  EXPECT_EQ(same.code, 0) << same.err;
+  EXPECT_THAT(same.out, HasSubstr("the same, bit for bit, at all 7 steps"));
+  ASSERT_EQ(work.run(work.train("c", joined({"--branch", "a/checkpoints/step-00000003", "--set",
+                                             "schedule.kind=constant"},
+                                            settings)))
+                .code,
+            0);
+  const Outcome other = work.run({"ckpt", "bisect", "a", "c", "--json"});
+  EXPECT_EQ(other.code, 1) << other.err;
+  const auto said = nlohmann::json::parse(other.out);
+  EXPECT_EQ(said["last_same"], 3);
+  EXPECT_EQ(said["first_differing"], 4);
+  EXPECT_THAT(other.out, HasSubstr("parameters: embedding.weight"));
+  EXPECT_EQ(work.run({"ckpt", "bisect", "a", "absent"}).code, 3);
+  std::filesystem::create_directories(work / "d/checkpoints");
+  EXPECT_EQ(work.run({"ckpt", "bisect", "a", "d"}).err,
+            "ingot: d: no checkpoints in it; give the folder of a run\n");
 }
 
 }  // namespace

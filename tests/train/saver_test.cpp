@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "ingot/base/files.h"
 #include "ingot/tensor/copy.h"
@@ -149,6 +150,108 @@ TEST(Saver, SaysWhereThereIsNothingToContinueFrom) {
   damage(checkpoint_path(folder.path(), 2));
   EXPECT_THAT(message_of(ErrorKind::io, [&] { find_run(folder.path()); }),
               HasSubstr("no checkpoint to continue from that is undamaged"));
+}
+
+TEST(Saver, InTheBackgroundItSavesTheSameBytes) {
+  const TemporaryFolder front, back;
+  for (const bool background : {false, true}) {
+    SavingRun run(DType::bf16);
+    Saver::Options options = run.options((background ? back : front).path(), 1, 3);
+    options.background = background;
+    Saver saver(options, run.optimizer);
+    run.training.before_update = [&saver] { saver.flush(); };
+    run.train_to(4, {&saver});
+    saver.flush();
+  }
+  for (const int64_t step : {2, 3, 4}) {
+    for (const char* file : {"parameters.safetensors", "optimizer.safetensors", "manifest.json"}) {
+      EXPECT_EQ(read_file(checkpoint_path(front.path(), step) / file),
+                read_file(checkpoint_path(back.path(), step) / file))
+          << step << file;
+    }
+  }
+}
+
+TEST(Saver, WhatFailsInTheBackgroundIsThrownBeforeTheNextUpdate) {
+  const TemporaryFolder folder;
+  SavingRun run;
+  write_file(folder / "taken", "a file where the folder should be");
+  Saver::Options options = run.options(folder / "taken", 2, 2);
+  options.background = true;
+  Saver saver(options, run.optimizer);
+  run.training.before_update = [&saver] { saver.flush(); };
+  EXPECT_THAT(message_of(ErrorKind::io, [&] { run.train_to(6, {&saver}); }), HasSubstr("taken"));
+  EXPECT_EQ(run.state.step, 2);
+}
+
+TEST(Saver, KeepsSomeStepsForeverAndTheBest) {
+  const TemporaryFolder folder;
+  SavingRun run;
+  Saver::Options options = run.options(folder.path(), 1, 1);
+  options.keep_every = 4;
+  options.best = true;
+  Saver saver(options, run.optimizer);
+  const std::vector<double> losses = {5, 3, 4, 4, 6, 2, 3, 3, 3, 3};
+  struct Measure : Observer {
+    Saver& saver;
+    const std::vector<double>& losses;
+    Measure(Saver& s, const std::vector<double>& l) : saver(s), losses(l) {}
+    void after_step(const TrainState& state, const StepReport&) override {
+      const double loss = losses[static_cast<size_t>(state.step - 1)];
+      if (loss < saver.best_loss()) {
+        saver.keep_best(state, loss);
+      }
+    }
+  } measure(saver, losses);
+  run.train_to(5, {&saver, &measure});
+  EXPECT_THAT(checkpoint_steps(folder.path()), ElementsAre(2, 4, 5));
+  run.train_to(10, {&saver, &measure});
+  EXPECT_THAT(checkpoint_steps(folder.path()), ElementsAre(4, 6, 8, 10));
+  EXPECT_EQ(read_file(folder / "best.json"), "{\"step\":6,\"validation_loss\":2.0}\n");
+
+  Saver again(options, run.optimizer);
+  EXPECT_EQ(again.best_loss(), 2);
+  TrainState earlier = run.state;
+  earlier.step = 5;
+  again.save(earlier);  // the run goes through the best step once more
+  EXPECT_EQ(again.best_loss(), std::numeric_limits<double>::infinity());
+  EXPECT_THAT(checkpoint_steps(folder.path()), ElementsAre(4, 5));
+}
+
+TEST(Saver, SavesWhenAsked) {
+  const TemporaryFolder folder;
+  SavingRun run;
+  Saver::Options options = run.options(folder.path(), 0, 5);
+  options.requested = [calls = 0]() mutable { return ++calls == 3; };
+  Saver saver(options, run.optimizer);
+  ::testing::internal::CaptureStderr();
+  run.train_to(6, {&saver});
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "saved step 3, as requested\n");
+  EXPECT_THAT(checkpoint_steps(folder.path()), ElementsAre(3));
+}
+
+TEST(Saver, CountsEveryCheckpointThatStaysAndTheOneBeingWritten) {
+  const TemporaryFolder folder;
+  SavingRun run;
+  Saver::Options options = run.options(folder.path(), 1, 2);
+  const int64_t three = Saver(options, run.optimizer).bytes_of_all(100);
+  options.keep_every = 10;
+  EXPECT_EQ(Saver(options, run.optimizer).bytes_of_all(100), three / 3 * 13);
+  options.best = true;
+  EXPECT_EQ(Saver(options, run.optimizer).bytes_of_all(100), three / 3 * 14);
+  EXPECT_NO_THROW(Saver(options, run.optimizer).check_space(100));
+  EXPECT_THAT(message_of(ErrorKind::io,
+                         [&] { Saver(options, run.optimizer).check_space(int64_t{1} << 40); }),
+              HasSubstr("not enough space for checkpoints: they take "));
+}
+
+TEST(Saver, RefusesANoteOfTheBestThatIsDamaged) {
+  const TemporaryFolder folder;
+  write_file(folder / "best.json", "{\"step\": 1}");
+  SavingRun run;
+  EXPECT_THAT(message_of(ErrorKind::format,
+                         [&] { Saver(run.options(folder.path(), 1, 2), run.optimizer); }),
+              HasSubstr("validation_loss"));
 }
 
 // The message with which a checkpoint of the tiny model refuses a model of this shape.

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ingot/cli/recipe.h"
+#include "ingot/train/memory_plan.h"
+
+namespace ingot {
+
+// What a recipe takes, found by running it on the meta device.
+struct RunPlan {
+  Plan train;
+  Plan evaluate;
+  int64_t parameters = 0;
+  int64_t step_flops = 0;
+  int64_t step_tokens = 0;
+  int64_t checkpoint_bytes = 0;
+  int64_t checkpoints = 0;  // that are on disk at most at a time, the one being written too
+  std::vector<std::pair<std::string, int64_t>> kernels;  // that compute, and their FLOPs in a step
+};
+
+// Building everything, two steps (the second meets the state that the first left), and an
+// evaluation batch.
+RunPlan plan_run(const Recipe& recipe);
+
+// The least number of micro-batches, from train.accumulate up, with which training stays within
+// `bytes`. Throws Error(config) with the least that it takes where none does.
+int64_t accumulate_that_fits(const Recipe& recipe, int64_t bytes);
+
+// A change to a recipe that makes it take less memory.
+struct Saving {
+  std::vector<std::string> settings;  // "train.accumulate=4"
+  std::string price;
+  int64_t peak = 0;  // bytes, of training
+};
+
+// At most three changes with which training stays within `bytes`, the cheapest first; empty where
+// none of those tried does.
+std::vector<Saving> cheapest_savings(const Recipe& recipe, int64_t bytes);
+
+}  // namespace ingot
