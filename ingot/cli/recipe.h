@@ -40,6 +40,7 @@ struct LoopConfig {
   double z_loss = 0;
   double label_smoothing = 0;
   bool recompute = false;
+  bool fit = false;
 
   template <class V>
   void describe(V& v) {
@@ -55,6 +56,8 @@ struct LoopConfig {
       "share of the target spread over all tokens");
     v("recompute", recompute,
       "keep no activations inside a block, compute them again in the backward");
+    v("fit", fit,
+      "at the start of a run, raise accumulate to the least that fits in the memory available");
   }
 };
 
