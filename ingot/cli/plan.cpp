@@ -35,6 +35,18 @@ void print_memory(const char* title, const MemoryStats& memory) {
   fmt::print("\n");
 }
 
+void print_savings(const std::vector<Saving>& savings) {
+  fmt::print("{}", savings.empty() ? "  none of the usual changes makes it fit\n"
+                                   : "  with one of these changes it would fit, cheapest first\n");
+  for (const Saving& saving : savings) {
+    std::string settings;
+    for (const std::string& setting : saving.settings) {
+      settings += " --set " + setting;
+    }
+    fmt::print("   {}\n      {}: {}\n", settings, text_bytes(saving.peak), saving.price);
+  }
+}
+
 void print_plan(const Recipe& recipe, const RunPlan& plan) {
   const auto steps = static_cast<double>(recipe.train.steps);
   fmt::print("model\n  {} parameters, {} tokens a step, {} steps\n",
@@ -47,6 +59,9 @@ void print_plan(const Recipe& recipe, const RunPlan& plan) {
   const bool fits = plan.train.memory.peak_total < here.memory_available_bytes;
   fmt::print("  {} the {} available here\n", fits ? "fits in" : "DOES NOT FIT in",
              text_bytes(here.memory_available_bytes));
+  if (!fits) {
+    print_savings(cheapest_savings(recipe, here.memory_available_bytes));
+  }
   fmt::print("arithmetic\n  {} a step, {} in all\n",
              text_flops(static_cast<double>(plan.step_flops)),
              text_flops(static_cast<double>(plan.step_flops) * steps));
@@ -64,7 +79,7 @@ void print_plan(const Recipe& recipe, const RunPlan& plan) {
              drawn(recipe.schedule.schedule, recipe.optim.learning_rate, schedule_total(recipe)));
 }
 
-void print_json(const RunPlan& plan) {
+void print_json(const Recipe& recipe, const RunPlan& plan) {
   Json out;
   out["parameters"] = plan.parameters;
   out["tokens_per_step"] = plan.step_tokens;
@@ -76,6 +91,16 @@ void print_json(const RunPlan& plan) {
                    {"evaluate", memory_json(plan.evaluate.memory)}};
   out["checkpoint_bytes"] = plan.checkpoint_bytes;
   out["checkpoints"] = plan.checkpoints;
+  const int64_t available = machine().memory_available_bytes;
+  out["available"] = available;
+  out["fits"] = plan.train.memory.peak_total < available;
+  if (!out["fits"]) {
+    out["savings"] = Json::array();
+    for (const Saving& saving : cheapest_savings(recipe, available)) {
+      out["savings"].push_back(
+          {{"settings", saving.settings}, {"peak", saving.peak}, {"price", saving.price}});
+    }
+  }
   std::cout << out.dump(2) << '\n';
 }
 
@@ -101,7 +126,7 @@ void add_plan_command(CLI::App& program) {
     const Recipe recipe = read_recipe(arguments->recipe, arguments->assignments);
     const RunPlan plan = plan_run(recipe);
     if (arguments->json) {
-      print_json(plan);
+      print_json(recipe, plan);
     } else {
       print_plan(recipe, plan);
     }

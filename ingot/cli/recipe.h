@@ -56,6 +56,7 @@ struct LoopConfig {
   double neftune = 0;
   std::vector<std::string> freeze;
   bool recompute = false;
+  bool fit = false;
 
   template <class V>
   void describe(V& v) {
@@ -77,6 +78,8 @@ struct LoopConfig {
     v("freeze", freeze, "patterns of parameters that are not trained, such as layers.0.**");
     v("recompute", recompute,
       "keep no activations inside a block, compute them again in the backward");
+    v("fit", fit,
+      "at the start of a run, raise accumulate to the least that fits in the memory available");
   }
 };
 

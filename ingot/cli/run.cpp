@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "ingot/base/config_toml.h"
+#include "ingot/base/cpu_features.h"
 #include "ingot/base/files.h"
 #include "ingot/base/log.h"
 #include "ingot/base/progress.h"
@@ -143,6 +144,23 @@ std::string base_config(const Recipe& recipe, const std::string& text) {
   return out.dump();
 }
 
+// train.fit: the number of micro-batches of the run so far, or the least that fits now.
+Recipe fitted(Recipe recipe, const RunOptions& options) {
+  if (!recipe.train.fit) {
+    return recipe;
+  }
+  const std::filesystem::path before = RunFolder(folder_path(options)).recipe();
+  if (options.resume && file_exists(before)) {
+    recipe.train.accumulate = parse_recipe(read_file(before), before.string()).train.accumulate;
+    return recipe;
+  }
+  // A tenth is left to the system, to files and to the program itself.
+  recipe.train.accumulate = accumulate_that_fits(recipe, machine().memory_available_bytes / 10 * 9);
+  log_info("train.fit: ", recipe.train.accumulate, " micro-batches of ",
+           recipe.train.batch / recipe.train.accumulate, " sequences");
+  return recipe;
+}
+
 // The run is over though steps are left: it gives the weights of its best checkpoint.
 void end_early(Session& session, const RunFolder& folder, Saver& saver) {
   saver.save(session.state);
@@ -190,7 +208,7 @@ void finish(Session& session, const RunFolder& folder, Saver& saver, RunObserver
 
 bool run_recipe(const RunOptions& options) {
   const double began = now_seconds();
-  Recipe recipe = read_recipe(options.recipe, options.assignments);
+  Recipe recipe = fitted(read_recipe(options.recipe, options.assignments), options);
   check(!options.resume || options.branch.empty(), ErrorKind::config,
         "train: --resume continues a run and --branch begins one; give one of them");
   const RunData data = open_run_data(recipe, folder_path(options).parent_path() / ".tokens");

@@ -30,7 +30,7 @@ RunObservers::RunObservers(Session& session, const RunData& data, const RunFolde
   journal_ = std::make_unique<Journal>(folder.journal(), step, recipe.seed);
   ledger_ = std::make_unique<TimeLedger>(folder.path() / "times.jsonl", step, began);
   if (recipe.track.tensorboard) {
-    events_ = std::make_unique<EventFile>(folder.path() / "tensorboard", step);
+    events_ = std::make_unique<Tensorboard>(folder.path() / "tensorboard", step);
   }
   tracker_ = std::make_unique<RunTracker>(folder, recipe, data.hash, parent,
                                           session.model().count(), session.state);

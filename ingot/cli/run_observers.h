@@ -45,7 +45,7 @@ class RunObservers {
   std::unique_ptr<RunLog> log_;
   std::unique_ptr<Journal> journal_;
   std::unique_ptr<TimeLedger> ledger_;
-  std::unique_ptr<EventFile> events_;    // where the recipe wants it
+  std::unique_ptr<Tensorboard> events_;  // where the recipe wants it
   std::unique_ptr<RunTracker> tracker_;  // always; without a store where the recipe wants none
   std::unique_ptr<Console> console_;
   std::unique_ptr<Validator> validator_;

@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <optional>
 
+#include "ingot/base/config_toml.h"
+#include "ingot/base/text_size.h"
 #include "ingot/cli/session.h"
 #include "ingot/device/profile.h"
 #include "ingot/train/evaluate.h"
@@ -56,6 +59,90 @@ RunPlan plan_run(const Recipe& recipe) {
   const CheckpointConfig& saving = recipe.checkpoint;
   const int64_t forever = saving.keep_every > 0 ? recipe.train.steps / saving.keep_every : 0;
   out.checkpoints = saving.keep + 1 + forever + (saving.best ? 1 : 0);
+  return out;
+}
+
+namespace {
+
+int64_t peak_with(Recipe recipe, int64_t accumulate) {
+  recipe.train.accumulate = accumulate;
+  return plan_run(recipe).train.memory.peak_total;
+}
+
+// A recipe with settings over it; absent where they contradict it.
+std::optional<Recipe> changed(const Recipe& recipe, const std::vector<std::string>& settings) {
+  try {
+    return parse_recipe(to_toml(recipe), "recipe", settings);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+struct Candidate {
+  std::vector<std::string> settings;
+  const char* price;
+};
+
+// From the cheapest to the dearest.
+std::vector<Candidate> candidates(const Recipe& recipe) {
+  std::vector<Candidate> out;
+  const auto divided = [&](int64_t times) {
+    return concat("train.accumulate=", recipe.train.accumulate * times);
+  };
+  for (const int64_t times : {2, 4, 8, 16}) {
+    out.push_back({{divided(times)}, "smaller products; the same gradient up to rounding"});
+  }
+  const std::string recompute = "train.recompute=true";
+  if (!recipe.train.recompute) {
+    out.push_back({{recompute}, "about a third more arithmetic; the same bits"});
+    out.push_back({{recompute, divided(4)}, "both of these"});
+    out.push_back({{recompute, divided(16)}, "both of these"});
+  }
+  if (recipe.dtype == "f32") {
+    out.push_back({{"dtype=bf16"}, "products rounded to bf16"});
+    out.push_back(
+        {{"dtype=bf16", recompute, divided(8)}, "products rounded to bf16, recomputation"});
+  }
+  out.push_back(
+      {{"optim.kind=adamw_8bit", recompute, divided(8)}, "moments in 8 bits, recomputation"});
+  out.push_back({{"dtype=bf16", "optim.halves=stochastic", recompute, divided(8)},
+                 "no master weights, recomputation"});
+  out.push_back(
+      {{"dtype=bf16", "optim.halves=stochastic", "optim.kind=adamw_8bit", recompute, divided(16)},
+       "no master weights, moments in 8 bits, recomputation"});
+  return out;
+}
+
+}  // namespace
+
+int64_t accumulate_that_fits(const Recipe& recipe, int64_t bytes) {
+  int64_t least = 0;
+  for (int64_t parts = recipe.train.accumulate; parts <= recipe.train.batch; ++parts) {
+    if (recipe.train.batch % parts != 0) {
+      continue;
+    }
+    least = peak_with(recipe, parts);
+    if (least <= bytes) {
+      return parts;
+    }
+  }
+  throw Error(ErrorKind::config,
+              concat("train.fit: one sequence at a time does not fit: it takes ", text_bytes(least),
+                     ", available are ", text_bytes(bytes), "; `ingot plan` shows what helps"));
+}
+
+std::vector<Saving> cheapest_savings(const Recipe& recipe, int64_t bytes) {
+  std::vector<Saving> out;
+  for (const Candidate& candidate : candidates(recipe)) {
+    const std::optional<Recipe> other = changed(recipe, candidate.settings);
+    if (!other || out.size() == 3) {
+      continue;
+    }
+    const int64_t peak = plan_run(*other).train.memory.peak_total;
+    if (peak <= bytes) {
+      out.push_back({candidate.settings, candidate.price, peak});
+    }
+  }
   return out;
 }
 

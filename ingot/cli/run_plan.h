@@ -26,4 +26,19 @@ struct RunPlan {
 // evaluation batch.
 RunPlan plan_run(const Recipe& recipe);
 
+// The least number of micro-batches, from train.accumulate up, with which training stays within
+// `bytes`. Throws Error(config) with the least that it takes where none does.
+int64_t accumulate_that_fits(const Recipe& recipe, int64_t bytes);
+
+// A change to a recipe that makes it take less memory.
+struct Saving {
+  std::vector<std::string> settings;  // "train.accumulate=4"
+  std::string price;
+  int64_t peak = 0;  // bytes, of training
+};
+
+// At most three changes with which training stays within `bytes`, the cheapest first; empty where
+// none of those tried does.
+std::vector<Saving> cheapest_savings(const Recipe& recipe, int64_t bytes);
+
 }  // namespace ingot

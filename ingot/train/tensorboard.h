@@ -2,41 +2,23 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
+#include "ingot/io/event_file.h"
 #include "ingot/train/evaluate.h"
 #include "ingot/train/train.h"
 
 namespace ingot {
 
-// Curves for TensorBoard: a file of events in a folder. An event is a protocol buffer message
-// (tensorflow/core/util/event.proto and framework/summary.proto), framed as a TFRecord:
-//   length u64, masked CRC-32C of the length, the message, masked CRC-32C of it;  little-endian
-// Written by hand: four kinds of field are used, and the program needs no library for them. Tests
-// read the files with the protobuf library.
-class EventFile : public Observer {
+// The numbers of each step and evaluation as TensorBoard's scalars: train/loss, validation/loss, ….
+class Tensorboard : public Observer {
  public:
-  // Begins another file in the folder. Events of steps after `from_step` in the files of earlier
-  // processes are void, and TensorBoard is told so.
-  EventFile(const std::filesystem::path& folder, int64_t from_step);
+  Tensorboard(const std::filesystem::path& folder, int64_t from_step) : file_(folder, from_step) {}
 
   void after_step(const TrainState& state, const StepReport& report) override;
   void evaluated(int64_t step, const Evaluation& evaluation);
 
  private:
-  using Scalars = std::vector<std::pair<std::string, double>>;
-  void write(int64_t step, const Scalars& scalars);
-  void write_record(std::string_view message);
-
-  std::filesystem::path path_;
-  std::ofstream file_;
+  EventFile file_;
 };
-
-// The checksum of Castagnoli, Bräuer and Herrmann 1993 (RFC 3720, appendix B.4).
-uint32_t crc32c(std::string_view bytes);
 
 }  // namespace ingot

@@ -204,7 +204,8 @@ TEST_F(BadInput, AFullDiskInTheMiddleLosesNothing) {
   train("whole", settings);
   const rlim_t largest = 110000;  // above a checkpoint's files, below the whole log
   ASSERT_GT(fs::file_size(work / "whole/log.jsonl"), largest);
-  expect_refused(work.train("run", settings), 3, {"run/log.jsonl", "is the disk full?"}, largest);
+  expect_refused(work.train("run", settings), 3,
+                 {"run/", ".jsonl: a line could not be written; is the disk full?"}, largest);
   train("run", joined(settings, {"--resume"}));
   EXPECT_EQ(model_bytes(work / "run"), model_bytes(work / "whole"));
   EXPECT_EQ(logged(work / "run", "loss"), logged(work / "whole", "loss"));

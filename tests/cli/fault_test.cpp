@@ -93,8 +93,6 @@ TEST_F(Faults, ACorruptedDataRecordIsFoundAndNamed) {
   const Outcome resumed = work.run(work.train("run", {"--resume"}));
   EXPECT_EQ(resumed.code, 2);
   EXPECT_THAT(resumed.err, HasSubstr("the training text changed"));
-  const auto said = nlohmann::json::parse(replay("run", 6, 1).out);
-  EXPECT_EQ(said["same"], false);
   const auto found = nlohmann::json::parse(replay("run", 2, 1).out);
   EXPECT_EQ(found["differing_step"], 2);
   EXPECT_THAT(found["difference"].get<std::string>(),

@@ -113,6 +113,37 @@ TEST_F(Plan, ReadsNoTextAndWritesNothing) {
   EXPECT_EQ(files, 1u);
 }
 
+TEST_F(Plan, NamesTheCheapestChangesWithWhichARecipeWouldFit) {
+  const Workplace work;
+  // Activations of terabytes, weights of megabytes: fewer sequences at a time are enough.
+  const Outcome planned =
+      work.run(joined({"plan", "tiny.toml", "--json"},
+                      set_all({"train.batch=1048576", "train.sequence=4096", "model.context=4096",
+                               "model.layers=8", "model.width=64"})));
+  ASSERT_EQ(planned.code, 0) << planned.err;
+  const Json plan = Json::parse(planned.out);
+  EXPECT_FALSE(plan["fits"].get<bool>());
+  for (const Json& saving : plan["savings"]) {
+    EXPECT_LE(saving["peak"].get<int64_t>(), plan["available"].get<int64_t>());
+    EXPECT_LT(saving["peak"].get<int64_t>(), plan["memory"]["train"]["peak"].get<int64_t>());
+  }
+  EXPECT_LE(plan["savings"].size(), 3u);
+  EXPECT_TRUE(Json::parse(work.run({"plan", "tiny.toml", "--json"}).out)["fits"].get<bool>());
+}
+
+TEST_F(Plan, ARunThatFitsKeepsItsDivision) {
+  const Workplace work;
+  const Words fit = {"--set", "train.fit=true"};
+  ASSERT_EQ(work.run(work.train("run", fit)).code, 0);
+  EXPECT_THAT(content(work / "run/recipe.toml"), HasSubstr("accumulate = 1"));
+  EXPECT_EQ(work.run(work.train("run", joined(fit, {"--resume"}))).code, 0);
+  const Outcome refused =
+      work.run(work.train("new", joined(fit, set_all({"model.width=8192", "model.layers=80",
+                                                      "model.heads=64", "model.hidden=28672"}))));
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("train.fit: one sequence at a time does not fit: it takes "));
+}
+
 TEST_F(Plan, FollowsARecipeThatNoMachineCouldHold) {
   const Workplace work;
   const Outcome planned = work.run(

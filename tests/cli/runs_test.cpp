@@ -230,7 +230,7 @@ TEST_F(Runs, EndWithAReport) {
 }
 
 TEST_F(Runs, MeasureOnSeveralNamedSets) {
-  put(work / "other.txt", some_text(600) + "xyz");
+  put(work / "other.txt", "A zebra; quite another " + some_text(600));
   train("a", {"--set", "evaluate.sets=[\"same=text.txt\", \"other=other.txt\"]"});
   EXPECT_EQ(logged(work / "runs/a", "validation_loss/other").size(), 2u);
   EXPECT_EQ(logged(work / "runs/a", "validation_bits/same").size(), 2u);
@@ -263,7 +263,8 @@ TEST_F(Runs, EndEarlyWhenTheHeldOutLossFallsNoMore) {
   put(work / "few.txt",
       "the quick brown fox jumps over the lazy dog and runs away from the bear "
       "that sleeps under a tree");
-  const Outcome outcome = work.run(work.train("runs/a", overfitting));
+  const Outcome outcome =
+      work.run(joined({"train", "tiny.toml", "--no-speed", "--run", "runs/a"}, overfitting));
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(outcome.err, HasSubstr("3 evaluations without gain in held-out loss"));
   EXPECT_THAT(outcome.err, HasSubstr("overfitting: the held-out loss is "));
