@@ -22,6 +22,7 @@ ingot_import(ingot_tomlplusplus PKG tomlplusplus)
 ingot_import(ingot_xxhash PKG libxxhash)
 ingot_import(ingot_pcre2 PKG libpcre2-8)
 ingot_import(ingot_sentencepiece PKG sentencepiece)  # with its trainer
+ingot_import(ingot_httplib PKG cpp-httplib)
 
 add_library(ingot_onednn INTERFACE)
 target_link_libraries(ingot_onednn INTERFACE DNNL::dnnl)

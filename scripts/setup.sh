@@ -27,6 +27,7 @@ libxxhash-dev        # hashes of tensors in checkpoints
 libpcre2-dev         # pre-tokenizer patterns
 libicu-dev           # Unicode
 libsentencepiece-dev # training of Unigram tokenizers
+libcpp-httplib-dev   # ingot serve: HTTP
 libgtest-dev         # tests
 libgmock-dev         # tests: matchers
 librapidcheck-dev    # tests: properties over random inputs
