@@ -26,6 +26,7 @@ ingot_import(ingot_simdjson PKG simdjson)
 ingot_import(ingot_zlib PKG zlib)
 ingot_import(ingot_zstd PKG libzstd)
 ingot_import(ingot_sentencepiece PKG sentencepiece)  # with its trainer
+ingot_import(ingot_httplib PKG cpp-httplib)
 
 add_library(ingot_onednn INTERFACE)
 target_link_libraries(ingot_onednn INTERFACE DNNL::dnnl)

@@ -31,6 +31,7 @@ libsimdjson-dev      # rows of JSON at speed
 zlib1g-dev           # data packed by gzip
 libzstd-dev          # data packed by zstd
 libsqlite3-dev       # store of runs
+libcpp-httplib-dev   # ingot serve: HTTP
 libgtest-dev         # tests
 libgmock-dev         # tests: matchers
 libprotobuf-dev      # tests: files for TensorBoard

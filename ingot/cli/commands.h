@@ -16,6 +16,8 @@ const std::vector<AddCommand>& commands();
 void add_train_command(CLI::App& program);
 void add_plan_command(CLI::App& program);
 void add_generate_command(CLI::App& program);
+void add_chat_command(CLI::App& program);
+void add_serve_command(CLI::App& program);
 void add_convert_command(CLI::App& program);
 void add_quantize_command(CLI::App& program);
 void add_merge_command(CLI::App& program);

@@ -1,5 +1,7 @@
 #include "ingot/cli/text_codec.h"
 
+#include <array>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "ingot/base/error.h"
@@ -47,6 +49,41 @@ Tokens TextCodec::prompt(std::string_view text, EncodeOptions options) const {
   return {ids.begin(), ids.end()};
 }
 
+Tokens TextCodec::plain(std::string_view text) const {
+  if (!tokenizer_) {
+    return byte_tokens(text);
+  }
+  const TokenIds ids = tokenizer_->encode(text);
+  return {ids.begin(), ids.end()};
+}
+
+std::string TextCodec::bytes_of(int64_t token) const {
+  if (!tokenizer_) {
+    return byte_text(std::array{token});
+  }
+  const auto id = static_cast<TokenId>(token);
+  const std::string spelling = tokenizer_->token(id);
+  if (tokenizer_->is_special(id)) {
+    return spelling;
+  }
+  if (tokenizer_->is_byte_level()) {
+    return tokenizer_->decode_bytes(std::span(&id, 1));
+  }
+  // "<0xE2>" stands for a byte wherever bytes fall back.
+  if (spelling.size() == 6 && spelling.starts_with("<0x") && spelling.back() == '>') {
+    const char digits[] = {spelling[3], spelling[4], '\0'};
+    return std::string(1, static_cast<char>(std::strtol(digits, nullptr, 16)));
+  }
+  // How a token is written depends on whether text stands before it.
+  const TokenIds before = tokenizer_->encode("a");
+  TokenIds both = before;
+  both.push_back(id);
+  const std::string start = tokenizer_->decode(before);
+  const std::string whole = tokenizer_->decode(both);
+  return whole.starts_with(start) ? whole.substr(start.size())
+                                  : tokenizer_->decode(std::span(&id, 1));
+}
+
 std::string TextCodec::text(std::span<const int64_t> tokens) const {
   return tokenizer_ ? tokenizer_->decode(ids_of(tokens)) : byte_text(tokens);
 }
@@ -63,10 +100,11 @@ CodecStream::CodecStream(const TextCodec& codec) {
 }
 
 std::string CodecStream::add(int64_t token) {
-  return decoder_ ? decoder_->add(static_cast<TokenId>(token)) : byte_text(std::array{token});
+  return decoder_ ? decoder_->add(static_cast<TokenId>(token))
+                  : bytes_.add(byte_text(std::array{token}));
 }
 
-std::string CodecStream::finish() { return decoder_ ? decoder_->finish() : ""; }
+std::string CodecStream::finish() { return decoder_ ? decoder_->finish() : bytes_.finish(); }
 
 std::string codec_config(const TextCodec& codec) {
   if (codec.tokenizer() == nullptr) {

@@ -24,7 +24,11 @@ class TextCodec {
 
   // What generation starts from: never empty, with the tokens that the model wants before a text.
   Tokens prompt(std::string_view text, EncodeOptions options = {.add_special = true}) const;
+  // A text's own tokens and no others.
+  Tokens plain(std::string_view text) const;
   std::string text(std::span<const int64_t> tokens) const;
+  // The bytes of one token, as it stands within a text; of special tokens their spelling.
+  std::string bytes_of(int64_t token) const;
   // Tokens that end a text: the tokenizer's end of sequence.
   std::vector<int64_t> stops() const;
 
@@ -32,7 +36,7 @@ class TextCodec {
   std::shared_ptr<const Tokenizer> tokenizer_;
 };
 
-// Writes tokens as they come, whole characters at a time.
+// Writes tokens as they come, whole characters at a time; U+FFFD where bytes make no character.
 class CodecStream {
  public:
   explicit CodecStream(const TextCodec& codec);
@@ -41,6 +45,7 @@ class CodecStream {
 
  private:
   std::optional<StreamDecoder> decoder_;
+  Utf8Stream bytes_;  // of a model that reads bytes
 };
 
 // What config.json says of the tokens: bytes, or the hash of the tokenizer beside it.
