@@ -3,6 +3,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "ingot/base/log.h"
 #include "ingot/cli/answer_text.h"
 #include "ingot/cli/generate_arguments.h"
 #include "ingot/cli/token_json.h"

@@ -178,7 +178,7 @@ TEST_F(GenerateCommand, RefusesOptionsThatDoNotGoTogether) {
   refused({"--in", "x"}, 2, "--in and --out go together");
   refused({"--in", "x", "--out", "y", "--prompt", "z"}, 2, "--in takes its prompts from the file");
   refused({"--beams", "2", "--best-of", "2"}, 2,
-          "give one of --best-of, --votes, --beams and --draft");
+          "give one of --best-of, --votes, --beams, --draft and --self-speculative");
   refused({"--votes", "2"}, 2, "--votes needs --answer");
   refused({"--beams", "2", "--logprobs", "1"}, 2, "do not go with --ids");
   refused({"--beams", "2", "--presence-penalty", "1"}, 2, "leave out the penalties");
