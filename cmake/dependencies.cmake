@@ -21,6 +21,9 @@ ingot_import(ingot_highway PKG libhwy)
 ingot_import(ingot_tomlplusplus PKG tomlplusplus)
 ingot_import(ingot_xxhash PKG libxxhash)
 ingot_import(ingot_pcre2 PKG libpcre2-8)
+ingot_import(ingot_simdjson PKG simdjson)
+ingot_import(ingot_zlib PKG zlib)
+ingot_import(ingot_zstd PKG libzstd)
 ingot_import(ingot_sentencepiece PKG sentencepiece)  # with its trainer
 
 add_library(ingot_onednn INTERFACE)

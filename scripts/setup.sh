@@ -27,6 +27,9 @@ libxxhash-dev        # hashes of tensors in checkpoints
 libpcre2-dev         # pre-tokenizer patterns
 libicu-dev           # Unicode
 libsentencepiece-dev # training of Unigram tokenizers
+libsimdjson-dev      # rows of JSON at speed
+zlib1g-dev           # data packed by gzip
+libzstd-dev          # data packed by zstd
 libgtest-dev         # tests
 libgmock-dev         # tests: matchers
 librapidcheck-dev    # tests: properties over random inputs

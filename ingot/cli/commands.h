@@ -22,6 +22,7 @@ void add_merge_command(CLI::App& program);
 void add_ckpt_command(CLI::App& program);
 void add_bench_command(CLI::App& program);
 void add_doctor_command(CLI::App& program);
+void add_eval_command(CLI::App& program);
 void add_data_command(CLI::App& program);
 void add_optim_command(CLI::App& program);
 void add_selftest_command(CLI::App& program);

@@ -10,12 +10,11 @@
 #include "ingot/base/edit_distance.h"
 #include "ingot/base/log.h"
 #include "ingot/cli/commands.h"
+#include "ingot/cli/version.h"
 #include "ingot/kernels/cpu/dispatch.h"
 
 namespace ingot {
 namespace {
-
-constexpr const char* version = "ingot 0.1.0";
 
 void print_error(const Error& error, bool verbose) {
   std::string line = concat("ingot: ", error.what());
@@ -73,7 +72,7 @@ int exit_code(ErrorKind kind) {
 int run_program(int argc, const char* const* argv) {
   std::signal(SIGXFSZ, SIG_IGN);  // a file at its size limit is then an error like a full disk
   CLI::App program("Ingot trains language models: one program, native, without Python.", "ingot");
-  program.set_version_flag("--version", version);
+  program.set_version_flag("--version", engine_version);
   program.require_subcommand(1);
   program.footer(
       "Example: ingot train recipes/kjv.toml\n`ingot VERB --help` shows a verb's options.");

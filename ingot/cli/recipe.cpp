@@ -5,16 +5,17 @@
 
 #include "ingot/base/config_help.h"
 #include "ingot/base/config_toml.h"
+#include "ingot/cli/model_source.h"
 #include "ingot/models/architecture.h"
-#include "ingot/models/pretrained.h"
 #include "ingot/optim/alternatives.h"
 
 namespace ingot {
 namespace {
 
-constexpr std::array<std::string_view, 10> changeable = {
-    "evaluate.every", "evaluate.batches",   "evaluate.batch", "checkpoint.every", "checkpoint.keep",
-    "sample.prompt",  "sample.temperature", "sample.tokens",  "train.recompute",  "data.files",
+constexpr std::array<std::string_view, 11> changeable = {
+    "evaluate.every",  "evaluate.batches", "evaluate.batch",     "checkpoint.every",
+    "checkpoint.keep", "sample.prompt",    "sample.temperature", "sample.tokens",
+    "train.recompute", "data.files",       "data.store",
 };
 
 // The text that a key ends up with, where one is given.
@@ -45,7 +46,7 @@ void start_model(ModelConfig& model, const std::vector<Setting>& settings,
   const auto from = chosen(settings, assignments, "model.from");
   const auto architecture = chosen(settings, assignments, "model.architecture");
   if (from && !from->empty()) {
-    static_cast<DecoderConfig&>(model) = read_published(*from).config;
+    static_cast<DecoderConfig&>(model) = source_config(*from);
     check(!architecture || *architecture == model.architecture, ErrorKind::config,
           "model.architecture: not that of model.from: architecture is ", architecture.value_or(""),
           ", ", *from, " is ", model.architecture, "; leave one of the two out");
@@ -119,7 +120,7 @@ void check_recipe(const Recipe& recipe) {
         ", model.context is ", recipe.model.context,
         "; raise model.context or shorten train.sequence");
   const auto prompt = static_cast<int64_t>(recipe.sample.prompt.size());
-  const bool bytes = recipe.data.tokenizer.empty();
+  const bool bytes = recipe.data.tokenizer.empty() && recipe.model.from.empty();
   check(!bytes || recipe.sample.tokens == 0 || prompt <= recipe.model.context, ErrorKind::config,
         "sample.prompt: longer than the model allows: the prompt has ", prompt,
         " bytes, model.context is ", recipe.model.context,

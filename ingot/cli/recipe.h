@@ -7,6 +7,8 @@
 
 #include "ingot/base/config_diff.h"
 #include "ingot/base/describe.h"
+#include "ingot/cli/kinds.h"
+#include "ingot/data/rows_config.h"
 #include "ingot/data/text.h"
 #include "ingot/models/decoder_config.h"
 #include "ingot/nn/initialise.h"
@@ -24,25 +26,40 @@ struct ModelConfig : DecoderConfig {
   template <class V>
   void describe(V& v) {
     v("from", from,
-      "folder of a trained model: its weights, and its values of all keys that are not set; empty: "
-      "none");
+      "folder or GGUF file of a trained model: its weights, and its values of all keys that are "
+      "not "
+      "set; empty: none");
     DecoderConfig::describe(v);
+  }
+};
+
+// What a run reads: files of text, or rows of any layout.
+struct DataConfig : TextConfig, RowsConfig {
+  template <class V>
+  void describe(V& v) {
+    TextConfig::describe(v);
+    RowsConfig::describe(v);
   }
 };
 
 struct LoopConfig {
   int64_t steps = 1000;
+  double epochs = 0;
   int64_t batch = 16;
   int64_t accumulate = 1;
   int64_t batch_warmup = 0;
   int64_t sequence = 256;
   double z_loss = 0;
   double label_smoothing = 0;
+  double neftune = 0;
+  std::vector<std::string> freeze;
   bool recompute = false;
 
   template <class V>
   void describe(V& v) {
     v("steps", steps, at_least(1), "optimizer steps of the whole run");
+    v("epochs", epochs, at_least(0),
+      "passes over the rows, which then decide the steps; 0: steps do. Not for plain text");
     v("batch", batch, at_least(1), "sequences per optimizer step");
     v("accumulate", accumulate, at_least(1),
       "micro-batches that a batch is computed in; divides it");
@@ -52,6 +69,8 @@ struct LoopConfig {
     v("z_loss", z_loss, at_least(0), "weight of logsumexp² in the loss; keeps logits small");
     v("label_smoothing", label_smoothing, half_open(0, 1),
       "share of the target spread over all tokens");
+    v("neftune", neftune, at_least(0), "noise on the embeddings: alpha of NEFTune; 0: none");
+    v("freeze", freeze, "patterns of parameters that are not trained, such as layers.0.**");
     v("recompute", recompute,
       "keep no activations inside a block, compute them again in the backward");
   }
@@ -101,7 +120,7 @@ struct Recipe {
   std::string dtype = "bf16";
   ModelConfig model;
   nn::InitConfig init;
-  TextConfig data;
+  DataConfig data;
   LoopConfig train;
   OptimizerConfig optim;
   ScheduleConfig schedule;
@@ -111,7 +130,7 @@ struct Recipe {
 
   template <class V>
   void describe(V& v) {
-    v("kind", kind, one_of({"pretrain"}), "what is trained");
+    v("kind", kind, one_of(run_kind_names()), "what is trained");
     v("seed", seed, at_least(0), "of initial weights, data order and dropout");
     v("dtype", dtype, one_of({"bf16", "f32"}),
       "weights and activations; bf16 keeps f32 masters, moments and gradients");

@@ -9,10 +9,12 @@
 #include "ingot/base/config_toml.h"
 #include "ingot/base/files.h"
 #include "ingot/base/log.h"
+#include "ingot/base/progress.h"
 #include "ingot/base/signals.h"
 #include "ingot/base/text_size.h"
 #include "ingot/cli/run_data.h"
 #include "ingot/cli/run_folder.h"
+#include "ingot/cli/run_rows.h"
 #include "ingot/cli/sample.h"
 #include "ingot/cli/session.h"
 #include "ingot/io/checkpoint.h"
@@ -77,11 +79,24 @@ class Validator : public Observer {
 
 void introduce(Session& session, const RunData& data, const RunFolder& folder, double peak) {
   const Recipe& recipe = session.recipe();
-  log_info(fmt::format("run {}: {} parameters in {}, {} training and {} held-out bytes",
-                       folder.path().string(),
-                       text_count(static_cast<double>(session.model().count())), recipe.dtype,
-                       text_count(static_cast<double>(data.train_bytes)),
-                       text_count(static_cast<double>(data.validation_bytes))));
+  const auto count = [](int64_t n) { return text_count(static_cast<double>(n)); };
+  log_info(fmt::format(
+      "run {}: {} parameters in {}{}, {}", folder.path().string(), count(session.model().count()),
+      recipe.dtype,
+      recipe.train.freeze.empty() ? ""
+                                  : fmt::format(" ({} of them trained)",
+                                                count(session.optimizer().parameters().elements())),
+      data.sizes.empty() ? fmt::format("{} training and {} held-out bytes", count(data.train_bytes),
+                                       count(data.validation_bytes))
+                         : data.sizes));
+  if (data.added.count > 0) {
+    log_info(data.added.count, " tokens added, from id ", data.added.first,
+             " on; they start as the mean of the others");
+  }
+  if (!data.example.empty()) {
+    log_info("one example; what is learnt is ",
+             standard_error_style().terminal ? "green" : "between « and »", ":\n", data.example);
+  }
   log_info(fmt::format(
       "{} steps of {} x {} tokens{}", recipe.train.steps, recipe.train.batch, recipe.train.sequence,
       peak > 0 ? fmt::format("; matrix peak of this machine {}/s, measured", text_flops(peak))
@@ -121,12 +136,12 @@ void resume(Session& session, const SavedRun& saved) {
            ", data hash ", saved.data_hash.substr(0, 12), " matches");
 }
 
-void write_sample(Session& session, const TextCodec& codec) {
+void write_sample(Session& session, const TextCodec& codec, const ChatTemplate* chat) {
   const SampleConfig& config = session.recipe().sample;
   if (config.tokens > 0) {
     std::cout << "\n"
               << sample_text(session.model(), codec, config,
-                             static_cast<uint64_t>(session.recipe().seed))
+                             static_cast<uint64_t>(session.recipe().seed), chat)
               << "\n\n";
   }
 }
@@ -148,11 +163,14 @@ void print_summary(const Session& session, const Evaluation& found, const RunFol
   std::cout << out.dump() << '\n';
 }
 
-// What the model's config.json says besides its shape: what it reads, and what it was made from.
-std::string base_config(const ModelConfig& model, const std::string& text) {
+// What the model's config.json says besides its shape: what it reads, what it was made from, and
+// how far it is: "base", or the kind of fine-tuning.
+std::string base_config(const Recipe& recipe, const std::string& text) {
+  const ModelConfig& model = recipe.model;
   nlohmann::json out = nlohmann::json::parse(text);
+  out["ingot"]["stage"] = recipe.kind == "pretrain" ? "base" : recipe.kind;
   if (!model.from.empty()) {
-    nlohmann::json trained = nlohmann::json::parse(read_published(model.from).json);
+    nlohmann::json trained = nlohmann::json::parse(open_source(model.from).published);
     trained.update(out, true);
     out = std::move(trained);
   }
@@ -161,18 +179,14 @@ std::string base_config(const ModelConfig& model, const std::string& text) {
 
 // After the last step: saved first, then measured, exported and shown.
 void finish(Session& session, const RunFolder& folder, Saver& saver, Validator& validator,
-            const RunLog& log, const TextCodec& codec, bool json) {
+            const RunLog& log, const RunData& data, bool json) {
+  const TextCodec& codec = data.codec;
   saver.save(session.state);
   const Evaluation found = validator.measure_all(session.state.step);
   const EvaluatedWeights shown(session.optimizer());
   SaveOptions options;
-  options.base_config = base_config(session.recipe().model, codec_config(codec));
-  if (codec.tokenizer() != nullptr) {
-    make_directories(folder.model());
-    copy_tokenizer(session.recipe().data.tokenizer, folder.model());
-    options.bos_token = codec.tokenizer()->bos();
-    options.eos_token = codec.tokenizer()->eos();
-  }
+  options.base_config = base_config(session.recipe(), codec_config(codec));
+  write_reading(data, folder.model(), options);
   save_pretrained(session.model(), folder.model(), options);
   if (json) {
     print_summary(session, found, folder);
@@ -186,17 +200,18 @@ void finish(Session& session, const RunFolder& folder, Saver& saver, Validator& 
   std::cout << session.tokens_per_parameter(session.state.tokens).text() << '\n';
   std::cout << "model in " << folder.model().string() << "; continue its text with `ingot generate "
             << folder.model().string() << "`\n";
-  write_sample(session, codec);
+  write_sample(session, codec, data.chat.get());
 }
 
 }  // namespace
 
 bool run_recipe(const RunOptions& options) {
-  const Recipe recipe = read_recipe(options.recipe, options.assignments);
+  Recipe recipe = read_recipe(options.recipe, options.assignments);
   check(!options.resume || options.branch.empty(), ErrorKind::config,
         "train: --resume continues a run and --branch begins one; give one of them");
-  const RunData data = open_run_data(recipe);
-  Session(recipe, meta_device);  // what no field shows is refused before a folder is begun
+  const RunData data = open_run_data(recipe, folder_path(options).parent_path() / ".tokens");
+  Session(recipe, meta_device,
+          data.added);  // what no field shows is refused before a folder is begun
   RunFolder folder(folder_path(options));
   folder.open(options.resume);
   std::optional<SavedRun> saved;
@@ -205,7 +220,7 @@ bool run_recipe(const RunOptions& options) {
   }
   const StopSignals signals;
   const double peak = options.measure_peak ? measured_peak_flops(*dtype_named(recipe.dtype)) : 0;
-  Session session(recipe, cpu_device);
+  Session session(recipe, cpu_device, data.added);
   introduce(session, data, folder, peak);
   if (saved) {
     resume(session, *saved);
@@ -218,7 +233,7 @@ bool run_recipe(const RunOptions& options) {
               session.optimizer());
   saver.save(session.state);  // a full disk or a wrong mount shows now, not in an hour
   RunLog log(folder.log(), session.state.step, peak);
-  Console console(session.state.step, recipe.train.steps, peak, recipe.data.tokenizer.empty());
+  Console console(session.state.step, recipe.train.steps, peak, data.codec.tokenizer() == nullptr);
   Validator validator(session, data, log);
   Training training = session.training(data.batch);
   training.observers = {&log, &saver, &validator, &console};
@@ -232,7 +247,7 @@ bool run_recipe(const RunOptions& options) {
     log_info("stopped at step ", session.state.step, ", saved; continue with --resume");
     return false;
   }
-  finish(session, folder, saver, validator, log, data.codec, options.json);
+  finish(session, folder, saver, validator, log, data, options.json);
   return true;
 }
 

@@ -1,8 +1,11 @@
 #include "ingot/cli/run_data.h"
 
 #include <algorithm>
+#include <array>
 
+#include "ingot/base/files.h"
 #include "ingot/base/hash.h"
+#include "ingot/cli/run_rows.h"
 #include "ingot/data/shuffle.h"
 #include "ingot/data/token_text.h"
 #include "ingot/text/load_tokenizer.h"
@@ -12,16 +15,6 @@ namespace {
 
 using Windows = std::shared_ptr<const Dataset<TokenWindow>>;
 
-void check_held_out(const Recipe& recipe, const Dataset<TokenWindow>& validation) {
-  const bool by_file = !recipe.data.validation_files.empty();
-  check(validation.size() > 0, ErrorKind::config,
-        by_file
-            ? concat("data.validation_files: nothing to measure in them: they have no byte "
-                     "after their first; give longer ones")
-            : concat("data.validation_fraction: nothing is held out: it is ",
-                     recipe.data.validation_fraction, "; raise it, or name data.validation_files"));
-}
-
 // The batches of a run that reads these windows.
 void set_batches(const Recipe& recipe, const Windows& windows, const Windows& validation,
                  RunData& out) {
@@ -30,7 +23,7 @@ void set_batches(const Recipe& recipe, const Windows& windows, const Windows& va
   const int64_t rows = recipe.train.batch / recipe.train.accumulate;
   const int64_t batch = recipe.evaluate.batch;
   const auto training = std::make_shared<Shuffled<TokenWindow>>(windows, seed);
-  check_held_out(recipe, *validation);
+  check_held_out(recipe, validation->size());
   out.batch = [=](int64_t position) { return batch_from(*training, position, rows, sequence); };
   out.validation = [=](int64_t index) {
     const int64_t first = index * batch;
@@ -55,12 +48,11 @@ void open_tokens(const Recipe& recipe, const Text& text, RunData& out) {
   out.bytes_per_target = static_cast<double>(tokens.validation_bytes()) /
                          static_cast<double>(tokens.validation_targets());
   out.codec = TextCodec(tokenizer);
+  out.tokenizer_files = recipe.data.tokenizer;
   out.hash = hash_hex(text.hash() + tokenizer->hash());
 }
 
-}  // namespace
-
-RunData open_run_data(const Recipe& recipe) {
+RunData open_text(const Recipe& recipe) {
   const Text text(recipe.data);
   RunData out;
   out.train_bytes = text.training_bytes();
@@ -73,6 +65,45 @@ RunData open_run_data(const Recipe& recipe) {
               text.validation(sequence), out);
   out.validation_bytes = text.validation_targets();
   out.hash = text.hash();
+  return out;
+}
+
+bool holds_rows(const std::string& file) {
+  constexpr std::array<std::string_view, 5> extensions = {".jsonl", ".json", ".csv", ".gz", ".zst"};
+  const std::string extension = std::filesystem::path(file).extension().string();
+  return std::find(extensions.begin(), extensions.end(), extension) != extensions.end();
+}
+
+}  // namespace
+
+void check_held_out(const Recipe& recipe, int64_t samples) {
+  const bool by_file = !recipe.data.validation_files.empty();
+  check(samples > 0, ErrorKind::config,
+        by_file
+            ? concat("data.validation_files: nothing to measure in them: they have no byte "
+                     "after their first; give longer ones")
+            : concat("data.validation_fraction: nothing is held out: it is ",
+                     recipe.data.validation_fraction, "; raise it, or name data.validation_files"));
+}
+
+RunData open_text_or_rows(Recipe& recipe, const std::filesystem::path& cache) {
+  const std::string& from = recipe.model.from;
+  const bool in_file = !from.empty() && !is_folder(from);  // with its tokenizer
+  if (in_file || std::any_of(recipe.data.files.begin(), recipe.data.files.end(), holds_rows)) {
+    return open_rows(recipe, cache);
+  }
+  check(recipe.train.epochs == 0, ErrorKind::config,
+        "train.epochs: plain text is read by steps; set train.steps and leave epochs out");
+  // A model that reads tokens is not trained on bytes.
+  if (recipe.data.tokenizer.empty() && !from.empty() && open_source(from).tokenizer != nullptr) {
+    recipe.data.tokenizer = from;
+  }
+  return open_text(recipe);
+}
+
+RunData open_run_data(Recipe& recipe, const std::filesystem::path& cache) {
+  RunData out = run_kind(recipe.kind).open(recipe, cache);
+  check_recipe(recipe);
   return out;
 }
 

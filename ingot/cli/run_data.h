@@ -1,12 +1,16 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "ingot/cli/recipe.h"
 #include "ingot/cli/text_codec.h"
 #include "ingot/data/batch.h"
+#include "ingot/posttrain/added_tokens.h"
+#include "ingot/text/chat_template.h"
 
 namespace ingot {
 
@@ -21,11 +25,26 @@ struct RunData {
   double bytes_per_target = 1;
   TextCodec codec;   // how the tokens are text
   std::string hash;  // of all training and validation bytes, and of the tokenizer
+
+  // Of rows (run_rows.h): what is trained on, in words and as one example; the template and the
+  // tokens that the model is given.
+  std::string sizes;
+  std::string example;
+  std::shared_ptr<const ChatTemplate> chat;
+  AddedRows added;
+  std::string tokenizer_files;  // to be copied beside the model; empty: the codec's is written anew
 };
 
-// Opens the recipe's text. Throws Error(config) where the model's vocabulary is smaller than the
-// tokenizer's. Throws Error(io) where a file is missing or unreadable, Error(config)
-// where none is named or a text is shorter than one sequence.
-RunData open_run_data(const Recipe& recipe);
+// Opens the data that the recipe's kind reads, and completes the recipe by what it decides.
+// `cache`: a folder for what later runs can use again. Throws Error(io) where a file is missing or
+// unreadable, Error(config) where none is named, a text is shorter than one sequence, or the
+// model's vocabulary is smaller than the tokenizer's.
+RunData open_run_data(Recipe& recipe, const std::filesystem::path& cache);
+
+// Of the kind "pretrain": plain text in windows, or the rows of other files.
+RunData open_text_or_rows(Recipe& recipe, const std::filesystem::path& cache);
+
+// Throws Error(config) where nothing is held out.
+void check_held_out(const Recipe& recipe, int64_t samples);
 
 }  // namespace ingot

@@ -30,14 +30,21 @@ bool reads_bytes(const std::string& config) {
 }
 
 std::string sample_text(const Decoder& model, const TextCodec& codec, const SampleConfig& config,
-                        uint64_t seed) {
-  const std::string prompt = config.prompt.empty() ? "\n" : config.prompt;
+                        uint64_t seed, const ChatTemplate* chat) {
+  std::string prompt = config.prompt.empty() ? "\n" : config.prompt;
+  EncodeOptions reading{.add_special = true};
+  if (chat != nullptr && !config.prompt.empty()) {
+    ApplyOptions apply;
+    apply.add_generation_prompt = true;
+    prompt = chat->apply({{make_message("user", config.prompt)}, {}}, apply);
+    reading = {.add_special = false, .parse_special = true};
+  }
   GenerateConfig settings;
   settings.max_tokens = config.tokens;
   settings.seed = static_cast<int64_t>(seed);
   settings.sampling.temperature = config.temperature;
   settings.stop_tokens = codec.stops();
-  return prompt + codec.text(generate(model, {codec.prompt(prompt)}, settings)[0]);
+  return prompt + codec.text(generate(model, {codec.prompt(prompt, reading)}, settings)[0]);
 }
 
 }  // namespace ingot

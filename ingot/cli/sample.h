@@ -8,6 +8,7 @@
 #include "ingot/cli/text_codec.h"
 #include "ingot/generate/generate.h"
 #include "ingot/models/decoder.h"
+#include "ingot/text/chat_template.h"
 
 namespace ingot {
 
@@ -20,8 +21,8 @@ std::string byte_text(std::span<const int64_t> tokens);
 inline constexpr const char* byte_model_config = R"({"ingot": {"tokens": "bytes"}})";
 bool reads_bytes(const std::string& config);
 
-// The prompt and what the model writes after it.
+// The prompt and what the model writes after it. With a template the prompt is what a user says.
 std::string sample_text(const Decoder& model, const TextCodec& codec, const SampleConfig& config,
-                        uint64_t seed);
+                        uint64_t seed, const ChatTemplate* chat = nullptr);
 
 }  // namespace ingot

@@ -64,7 +64,7 @@ struct Problem {
   Objective objective;
   std::function<Batch(const Batch&)> with_drawn_labels = [](const Batch& same) { return same; };
   std::function<Batch(int64_t)> batch = [](int64_t) {
-    return Batch{zeros({1, 1}, DType::i64), zeros({1, 1}, DType::i64), {}};
+    return Batch{zeros({1, 1}, DType::i64), zeros({1, 1}, DType::i64), {}, {}};
   };
   std::shared_ptr<Randomness> randomness = std::make_shared<Randomness>();
   std::shared_ptr<const void> owner;  // of the parameters
@@ -147,7 +147,7 @@ Problem tiny_model() {
         labels.push_back((position * 5 + row * 3 + (t + 1) * stride) % 13);
       }
     }
-    return Batch{tensor_of(ids, {8, 16}), tensor_of(labels, {8, 16}), {}};
+    return Batch{tensor_of(ids, {8, 16}), tensor_of(labels, {8, 16}), {}, {}};
   };
   out.randomness = model->randomness();
   out.owner = model;

@@ -4,13 +4,15 @@
 
 #include "ingot/autograd/checkpoint.h"
 #include "ingot/autograd/grad_mode.h"
-#include "ingot/models/pretrained.h"
+#include "ingot/cli/kinds.h"
+#include "ingot/cli/model_source.h"
 #include "ingot/models/routing.h"
-#include "ingot/models/upcycle.h"
+#include "ingot/nn/freeze.h"
 #include "ingot/ops/cross_entropy.h"
 #include "ingot/ops/elementwise.h"
 #include "ingot/ops/reduce.h"
 #include "ingot/ops/shape.h"
+#include "ingot/posttrain/neftune.h"
 #include "ingot/tensor/copy.h"
 #include "ingot/tensor/factories.h"
 #include "ingot/train/router_losses.h"
@@ -27,44 +29,57 @@ double counted(const Tensor& labels) {
          static_cast<double>(std::count(values.begin(), values.end(), ignored_label));
 }
 
-// The weights of a trained model, as they lie in its files; those of a dense model upcycled where
-// the recipe gives it experts.
-TensorDict trained_values(const Decoder& model, const std::string& folder, uint64_t seed) {
-  const Device device = model.embedding.weight.device();
-  const PublishedFolder source = read_published(folder);
-  const bool sparse = source.config.moe.experts == 0 && model.config().moe.experts > 0;
-  return (sparse ? upcycled_weights(model, source.config, source.weights(source.config), seed)
-                 : source.weights(model.config()))
-      .mapped([&](const std::string&, const Tensor& x) {
-        return converted(moved(x, device), DType::f32);
-      });
+// Frozen parameters hold the values themselves; trained ones are the optimizer's to round.
+void start_weights(Decoder& model, Optimizer& optimizer, const Recipe& recipe,
+                   const AddedRows& added) {
+  const auto seed = static_cast<uint64_t>(recipe.seed);
+  const TensorDict values = recipe.model.from.empty()
+                                ? nn::initial_values(model, recipe.init, seed)
+                                : source_weights(recipe.model.from, model, added, seed);
+  if (optimizer.parameters().size() < values.size()) {
+    model.load(values);
+  }
+  for (const auto& [name, tensor] : optimizer.parameters()) {
+    optimizer.set_master(name, values.at(name));
+  }
 }
 
-void start_weights(Decoder& model, Optimizer& optimizer, const Recipe& recipe) {
-  const TensorDict values =
-      recipe.model.from.empty()
-          ? nn::initial_values(model, recipe.init, static_cast<uint64_t>(recipe.seed))
-          : trained_values(model, recipe.model.from, static_cast<uint64_t>(recipe.seed));
-  for (const auto& [name, tensor] : values) {
-    optimizer.set_master(name, tensor);
-  }
+// Noise on the embeddings while training, around the first layer; `documents` are those of the
+// batch that is being computed.
+void add_noise(Decoder& model, double alpha, std::shared_ptr<const Tensor> documents) {
+  model.layers.front()->wrap([alpha, documents = std::move(documents), random = model.randomness()](
+                                 const nn::Block::Run& run, const Tensor& x) {
+    return run(random->training
+                   ? with_embedding_noise(x, *documents, alpha, random->key(site_named("neftune")))
+                   : x);
+  });
+}
+
+BatchInfo info_of(const Batch& batch) {
+  BatchInfo info;
+  info.documents = batch.documents.value_or(Tensor());
+  info.positions = batch.positions.value_or(Tensor());
+  return info;
 }
 
 }  // namespace
 
-Session::Session(const Recipe& recipe, Device device)
+Session::Session(const Recipe& recipe, Device device, const AddedRows& added)
     : recipe_(recipe), dtype_(*dtype_named(recipe.dtype)) {
   model_ = std::make_unique<Decoder>(recipe_.model, dtype_, device);
-  model_->require_gradients();
+  const TensorDict trained = nn::freeze(*model_, recipe_.train.freeze);
   model_->randomness()->seed = static_cast<uint64_t>(recipe_.seed);
-  optimizer_ = std::make_unique<Optimizer>(make_optimizer(recipe_.optim, model_->parameters()));
-  start_weights(*model_, *optimizer_, recipe_);
+  optimizer_ = std::make_unique<Optimizer>(make_optimizer(recipe_.optim, trained));
+  start_weights(*model_, *optimizer_, recipe_, added);
   if (recipe_.train.recompute) {
     for (const auto& layer : model_->layers) {
       layer->wrap([](const nn::Block::Run& run, const Tensor& x) { return recomputed(run, x); });
     }
   }
-  objective_ = next_token_objective(*model_, recipe_.train, loads_);
+  if (recipe_.train.neftune > 0) {
+    add_noise(*model_, recipe_.train.neftune, documents_);
+  }
+  objective_ = run_kind(recipe_.kind).objective(*this);
 }
 
 TokensPerParameter Session::tokens_per_parameter(int64_t tokens) const {
@@ -112,8 +127,7 @@ Objective next_token_objective(const Decoder& model, const LoopConfig& config,
   options.label_smoothing = config.label_smoothing;
   options.softcap = model.config().logit_softcap;
   return [&model, &loads, options](const Batch& batch) {
-    BatchInfo info;
-    info.documents = batch.documents.value_or(Tensor());
+    const BatchInfo info = info_of(batch);
     std::vector<nn::Routed> routed;
     const Tensor hidden =
         recording() ? model.hidden(batch.ids, info, routed) : model.hidden(batch.ids, info);
@@ -125,12 +139,18 @@ Objective next_token_objective(const Decoder& model, const LoopConfig& config,
   };
 }
 
+Objective next_token_objective_of(Session& session) {
+  return [inner = next_token_objective(session.model(), session.recipe().train, session.loads()),
+          documents = session.documents()](const Batch& batch) {
+    *documents = batch.documents.value_or(Tensor());
+    return inner(batch);
+  };
+}
+
 Batch with_drawn_labels(const Decoder& model, const Batch& batch) {
   constexpr int64_t piece = 256;  // rows whose logits exist at a time
   const NoGrad quiet;
-  BatchInfo info;
-  info.documents = batch.documents.value_or(Tensor());
-  const Tensor all = model.hidden(batch.ids, info);
+  const Tensor all = model.hidden(batch.ids, info_of(batch));
   const int64_t rows = batch.ids.elements();
   const Tensor hidden = reshape(all, {rows, all.size(-1)});
   RandomKey key = model.randomness()->key(site_named("drawn labels"));

@@ -5,6 +5,7 @@
 #include "ingot/cli/recipe.h"
 #include "ingot/models/decoder.h"
 #include "ingot/nn/expert_load.h"
+#include "ingot/posttrain/added_tokens.h"
 #include "ingot/scaling/tokens_per_parameter.h"
 #include "ingot/train/train.h"
 
@@ -14,8 +15,9 @@ namespace ingot {
 // program without values: what `ingot plan` runs.
 class Session {
  public:
-  // Builds the model with its initial weights and the optimizer's state.
-  Session(const Recipe& recipe, Device device);
+  // Builds the model with its initial weights and the optimizer's state. `added`: tokens that a
+  // trained model's tokenizer was given.
+  Session(const Recipe& recipe, Device device, const AddedRows& added = {});
   Session(const Session&) = delete;  // what it hands out refers to it
   Session& operator=(const Session&) = delete;
 
@@ -23,7 +25,10 @@ class Session {
   Decoder& model() { return *model_; }
   Optimizer& optimizer() { return *optimizer_; }
   const Objective& objective() const { return objective_; }
+  nn::ExpertLoads& loads() { return loads_; }  // of the step that is being computed
   DType dtype() const { return dtype_; }
+  // The documents of the batch that is being computed, for what wraps layers; undefined: one a row.
+  const std::shared_ptr<Tensor>& documents() const { return documents_; }
   // Of the run when it has seen `tokens`.
   TokensPerParameter tokens_per_parameter(int64_t tokens) const;
 
@@ -37,7 +42,8 @@ class Session {
   DType dtype_;
   std::unique_ptr<Decoder> model_;
   std::unique_ptr<Optimizer> optimizer_;
-  nn::ExpertLoads loads_;  // of the step that is being computed
+  nn::ExpertLoads loads_;
+  std::shared_ptr<Tensor> documents_ = std::make_shared<Tensor>();
   Objective objective_;
 };
 
@@ -46,6 +52,7 @@ class Session {
 // `loads`.
 Objective next_token_objective(const Decoder& model, const LoopConfig& config,
                                nn::ExpertLoads& loads);
+Objective next_token_objective_of(Session& session);
 
 // The batch with every label that counts drawn from the model's own distribution, a function of the
 // model's randomness.

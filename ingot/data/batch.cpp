@@ -10,6 +10,7 @@ Batch batch_of(std::span<const TokenWindow> windows, int64_t T) {
   const auto B = static_cast<int64_t>(windows.size());
   Batch batch{full({B, T}, 0, DType::i64),
               full({B, T}, static_cast<double>(ignored_label), DType::i64),
+              {},
               {}};
   int64_t* ids = batch.ids.mutable_values<int64_t>().data();
   int64_t* labels = batch.labels.mutable_values<int64_t>().data();

@@ -15,7 +15,8 @@ inline constexpr int64_t ignored_label = -100;
 struct Batch {
   Tensor ids;                       // [B, T] i64
   Tensor labels;                    // [B, T] i64
-  std::optional<Tensor> documents;  // [B, T] i64: attention stays within equal numbers
+  std::optional<Tensor> documents;  // [B, T] i32: attention stays within equal numbers
+  std::optional<Tensor> positions{};  // [B, T] i64: of each token in its document; absent: 0 … T−1
   TensorDict columns{};             // what an objective asks for besides, by its name for it
 };
 

@@ -108,13 +108,25 @@ class Renderer {
                        options_.apply);
   }
 
-  // Behind the first stop text behind the content, or the end of the text.
+  // Behind the first stop text behind the content, or the end of the text. A short content may
+  // stand within the stop text too, so its places are tried from the last one on.
   size_t end_in(const Message& message, std::string_view text, size_t begin) const {
     const std::string_view content = last_text(message);
-    const size_t found =
-        content.empty() ? std::string_view::npos : text.substr(begin).rfind(content);
-    const size_t from = found == std::string_view::npos ? begin : begin + found + content.size();
-    size_t end = text.size();
+    size_t place = content.empty() ? std::string_view::npos : text.rfind(content);
+    while (place != std::string_view::npos && place >= begin) {
+      const size_t end = stop_after(text, place + content.size());
+      if (end != std::string_view::npos) {
+        return end;
+      }
+      place = place == 0 ? std::string_view::npos : text.rfind(content, place - 1);
+    }
+    const bool there = !content.empty() && text.find(content, begin) != std::string_view::npos;
+    return there ? text.size() : std::min(text.size(), stop_after(text, begin));
+  }
+
+  // Behind the first stop text from a place on; npos where there is none.
+  size_t stop_after(std::string_view text, size_t from) const {
+    size_t end = std::string_view::npos;
     for (const std::string& stop : stops_) {
       const size_t at = stop.empty() ? std::string_view::npos : text.find(stop, from);
       end = at == std::string_view::npos ? end : std::min(end, at + stop.size());

@@ -5,6 +5,7 @@
 
 #include "ingot/base/error.h"
 #include "ingot/base/files.h"
+#include "ingot/base/hash.h"
 #include "ingot/text/jinja_json.h"
 #include "ingot/text/jinja_text.h"
 
@@ -176,6 +177,7 @@ void check_texts(const Value& value, const std::string& where) {
 ChatTemplate::ChatTemplate(std::string_view source, Mapping tokens, std::string name)
     : tokens_(std::move(tokens)) {
   templates_.emplace_back("default", jinja::Template(source, std::move(name)));
+  sources_.emplace_back("default", source);
   if (const std::string eos = token("eos_token"); !eos.empty()) {
     stops_.push_back(eos);
   }
@@ -210,7 +212,20 @@ ChatTemplate ChatTemplate::load(const std::filesystem::path& folder) {
     const std::string label = name == "default" ? file : concat(file, " (", name, ")");
     out.templates_.emplace_back(name, jinja::Template(source, (folder / label).string()));
   }
+  out.sources_ = std::move(sources);
   return out;
+}
+
+std::string ChatTemplate::hash() const {
+  std::string all;
+  for (const auto& [name, source] : sources_) {
+    all += concat(name, '\0', source, '\0');
+  }
+  for (const auto& [name, value] : tokens_.items()) {
+    all += concat(name.text() != nullptr ? *name.text() : "", '\0',
+                  value.text() != nullptr ? *value.text() : "", '\0');
+  }
+  return hash_hex(all);
 }
 
 std::vector<std::string> ChatTemplate::names() const {

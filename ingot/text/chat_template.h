@@ -38,6 +38,9 @@ class ChatTemplate {
   // Conversations with tools use "tool_use" where there is one.
   std::vector<std::string> names() const;
   const jinja::Mapping& tokens() const { return tokens_; }
+  // The templates as they were read, by name, for writing them beside a model.
+  const std::vector<std::pair<std::string, std::string>>& sources() const { return sources_; }
+  std::string hash() const;                        // XXH3-128 of sources and tokens
   std::string token(std::string_view name) const;  // "bos_token"; "" where there is none
   // The texts at which generation stops: eos_token, and the tokens that `eos_token_id` of
   // generation_config.json names.
@@ -56,6 +59,7 @@ class ChatTemplate {
   const jinja::Template& choose(const jinja::Value& tools, const std::string& which) const;
 
   std::vector<std::pair<std::string, jinja::Template>> templates_;
+  std::vector<std::pair<std::string, std::string>> sources_;
   jinja::Mapping tokens_;
   std::vector<std::string> stops_;
 };
