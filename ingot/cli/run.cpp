@@ -12,6 +12,7 @@
 #include "ingot/base/progress.h"
 #include "ingot/base/signals.h"
 #include "ingot/base/text_size.h"
+#include "ingot/cli/run_answers.h"
 #include "ingot/cli/run_data.h"
 #include "ingot/cli/run_folder.h"
 #include "ingot/cli/run_rows.h"
@@ -65,6 +66,15 @@ class Validator : public Observer {
         evaluate(session_.objective(), batches, data_.validation, *session_.model().randomness());
     found.bytes_per_target = data_.bytes_per_target;
     log_.evaluated(step, found);
+    if (run_kind(session_.recipe().kind).rows > 1) {
+      std::string metrics;
+      for (const auto& [name, value] : found.metrics) {
+        metrics += fmt::format(", {} {:.4f}", name, value);
+      }
+      log_info(fmt::format("step {}: held-out loss {:.4f}{} ({} in {})", step, found.loss, metrics,
+                           found.tokens, text_duration(found.seconds)));
+      return found;
+    }
     log_info(fmt::format("step {}: held-out loss {:.4f}, {:.4f} bits per byte ({} bytes in {})",
                          step, found.loss, found.bits(),
                          text_count(static_cast<double>(found.tokens) * found.bytes_per_target),
@@ -92,6 +102,9 @@ void introduce(Session& session, const RunData& data, const RunFolder& folder, d
   if (data.added.count > 0) {
     log_info(data.added.count, " tokens added, from id ", data.added.first,
              " on; they start as the mean of the others");
+  }
+  if (session.adapters() != nullptr) {
+    log_info(session.adapters()->coverage().text(recipe.peft.kind));
   }
   if (!data.example.empty()) {
     log_info("one example; what is learnt is ",
@@ -184,10 +197,19 @@ void finish(Session& session, const RunFolder& folder, Saver& saver, Validator& 
   saver.save(session.state);
   const Evaluation found = validator.measure_all(session.state.step);
   const EvaluatedWeights shown(session.optimizer());
-  SaveOptions options;
-  options.base_config = base_config(session.recipe(), codec_config(codec));
-  write_reading(data, folder.model(), options);
-  save_pretrained(session.model(), folder.model(), options);
+  const std::filesystem::path made =
+      session.adapters() != nullptr ? folder.path() / "adapter" : folder.model();
+  if (session.adapters() != nullptr) {
+    save_run_adapter(session, data, made);
+  } else {
+    SaveOptions options;
+    options.base_config = base_config(session.recipe(), codec_config(codec));
+    write_reading(data, made, options);
+    save_pretrained(session.model(), made, options);
+  }
+  if (session.score_head() != nullptr) {
+    save_score_head(session, made);
+  }
   if (json) {
     print_summary(session, found, folder);
     return;
@@ -198,8 +220,15 @@ void finish(Session& session, const RunFolder& folder, Saver& saver, Validator& 
       text_count(static_cast<double>(session.state.tokens)), found.loss, found.bits(),
       text_bytes(allocator(cpu_device).stats().peak_total));
   std::cout << session.tokens_per_parameter(session.state.tokens).text() << '\n';
-  std::cout << "model in " << folder.model().string() << "; continue its text with `ingot generate "
-            << folder.model().string() << "`\n";
+  if (session.adapters() != nullptr) {
+    const std::string& base = session.recipe().model.from;
+    std::cout << "adapter in " << made.string() << "; `ingot generate " << base << " --lora "
+              << made.string() << "`, or put it into the weights with `ingot merge " << base
+              << " OUT --lora " << made.string() << "`\n";
+  } else {
+    std::cout << "model in " << made.string() << "; continue its text with `ingot generate "
+              << made.string() << "`\n";
+  }
   write_sample(session, codec, data.chat.get());
 }
 
@@ -227,6 +256,7 @@ bool run_recipe(const RunOptions& options) {
     saved.reset();  // its tensors are files that the next checkpoint replaces
   }
   write_file(folder.recipe(), to_toml(recipe));
+  prepare_answers(session, data, folder);
 
   const CheckpointConfig& saving = recipe.checkpoint;
   Saver saver({folder.checkpoints(), to_toml(recipe), data.hash, saving.every, saving.keep},

@@ -81,6 +81,9 @@ void RunLog::evaluated(int64_t step, const Evaluation& evaluation) {
   entry["validation_bits"] = number(evaluation.bits());
   entry["validation_tokens"] = evaluation.tokens;
   entry["validation_seconds"] = number(evaluation.seconds);
+  for (const auto& [name, value] : evaluation.metrics) {
+    entry["validation_" + name] = number(value);
+  }
   write(entry.dump());
 }
 

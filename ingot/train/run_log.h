@@ -21,7 +21,8 @@ struct LoggedStep {
 // loss, lr, grad_norm, tokens_per_second, mfu (0 … 1 of the measured matrix peak; null if that is
 // unknown), memory (peak bytes allocated) and the report's metrics (of experts: balance_loss,
 // router_z_loss, expert_load_max_over_mean, idle_experts); an evaluation's has step,
-// validation_loss, validation_bits and validation_tokens. A value that is not finite is written as
+// validation_loss, validation_bits, validation_tokens and the objective's metrics as
+// validation_NAME. A value that is not finite is written as
 // a string, never as a number.
 class RunLog : public Observer {
  public:
