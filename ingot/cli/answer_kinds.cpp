@@ -1,5 +1,6 @@
 #include "ingot/cli/answer_kinds.h"
 
+#include "ingot/autograd/grad_mode.h"
 #include "ingot/cli/on_policy.h"
 #include "ingot/cli/session.h"
 #include "ingot/tensor/factories.h"
