@@ -17,7 +17,7 @@ struct Batch {
   Tensor labels;                    // [B, T] i64
   std::optional<Tensor> documents;  // [B, T] i32: attention stays within equal numbers
   std::optional<Tensor> positions{};  // [B, T] i64: of each token in its document; absent: 0 … T−1
-  TensorDict columns{};             // what an objective asks for besides, by its name for it
+  TensorDict columns{};               // what an objective asks for besides, by its name for it
 };
 
 // Windows as the rows of a batch of T columns. A window of fewer than T + 1 tokens is padded with

@@ -1,4 +1,5 @@
-// Recipes that train adapters, preferences, reward models and students, run as their users run them.
+// Recipes that train adapters, preferences, reward models and students, run as their users run
+// them.
 #include "tests/cli/resume.h"
 #include "tests/cli/sft_workplace.h"
 
@@ -26,7 +27,8 @@ std::string some_labels(int rows = 48) {
   std::string out;
   for (int i = 0; i < rows; ++i) {
     out += R"({"prompt": "is )" + std::to_string(i) + R"( even? ", "completion": ")" +
-           (i % 2 == 0 ? "yes" : "no") + R"(", "label": )" + (i % 3 != 0 ? "true" : "false") + "}\n";
+           (i % 2 == 0 ? "yes" : "no") + R"(", "label": )" + (i % 3 != 0 ? "true" : "false") +
+           "}\n";
   }
   return out;
 }
@@ -119,8 +121,8 @@ TEST_F(PreferenceRecipes, OfAllWeightsCompareWithWhatTheReferenceGaveBefore) {
   EXPECT_NEAR(std::stod(logged(work() / "run", "loss").front().substr(2)), std::log(2.0), 1e-5);
   EXPECT_TRUE(std::filesystem::exists(work() / "run/reference.safetensors"));
   EXPECT_FALSE(model_bytes(work() / "run").empty());
-  // The first step is that of a run whose reference is computed beside it: the adapter starts as the
-  // model itself.
+  // The first step is that of a run whose reference is computed beside it: the adapter starts as
+  // the model itself.
   ASSERT_EQ(train("lora", {"train.steps=1"}).code, 0);
   EXPECT_EQ(logged(work() / "lora", "chosen_logp").front(),
             logged(work() / "run", "chosen_logp").front());
@@ -151,7 +153,8 @@ TEST_F(PreferenceRecipes, AKilledRunEndsAsIfUndisturbed) {
       }
       const std::string made = *peft != 0 ? adapter(name) : model_bytes(work() / name);
       EXPECT_FALSE(made.empty());
-      EXPECT_EQ(made, *peft != 0 ? adapter("whole" + name) : model_bytes(work() / ("whole" + name)));
+      EXPECT_EQ(made,
+                *peft != 0 ? adapter("whole" + name) : model_bytes(work() / ("whole" + name)));
     }
   }
 }
@@ -164,15 +167,15 @@ TEST_F(PreferenceRecipes, AdaptersOfFineTuningGoOntoTheBaseAndIntoIt) {
       "{% for m in messages %}{{ m['content'] }}{% if m['role'] == 'assistant' %}{{ eos_token }}"
       "{% endif %}{{ '\\n' }}{% endfor %}");
   for (const std::string base : {"as_is", "int8", "nf4"}) {
-    const Outcome done = work().train(base, joined(settings, {"peft.base=\"" + base + "\""}),
-                                      "lora.toml");
+    const Outcome done =
+        work().train(base, joined(settings, {"peft.base=\"" + base + "\""}), "lora.toml");
     ASSERT_EQ(done.code, 0) << base << " " << done.err;
     const Words losses = logged(work() / base, "validation_loss");
     EXPECT_LT(last(losses), last({losses.front()})) << base;
   }
   const Words words = {"--ids", "--prompt", "3,4,5", "--tokens", "8", "--temperature", "0"};
-  const Outcome with = work().run(
-      joined({"generate", "base/model", "--lora", "as_is/adapter"}, words));
+  const Outcome with =
+      work().run(joined({"generate", "base/model", "--lora", "as_is/adapter"}, words));
   ASSERT_EQ(with.code, 0) << with.err;
   ASSERT_EQ(work().run({"merge", "base/model", "merged", "--lora", "as_is/adapter"}).code, 0);
   EXPECT_EQ(work().run(joined({"generate", "merged"}, words)).out, with.out);
@@ -186,7 +189,8 @@ TEST_F(PreferenceRecipes, AdaptersOfFineTuningGoOntoTheBaseAndIntoIt) {
 
 TEST_F(PreferenceRecipes, AStudentLearnsFromATeacherAndFromItselfWithAContext) {
   put(work() / "distill.toml",
-      "kind = \"distill\"\n" + std::string(sft_recipe).substr(std::string(sft_recipe).find("dtype")));
+      "kind = \"distill\"\n" +
+          std::string(sft_recipe).substr(std::string(sft_recipe).find("dtype")));
   put(work() / "chat.jinja",
       "{% for m in messages %}{{ m['content'] }}{% if m['role'] == 'assistant' %}{{ eos_token }}"
       "{% endif %}{{ '\\n' }}{% endfor %}");
@@ -201,11 +205,11 @@ TEST_F(PreferenceRecipes, AStudentLearnsFromATeacherAndFromItselfWithAContext) {
   const Words divergence = logged(work() / "context", "divergence");
   EXPECT_GT(last({divergence.front()}), 1e-4);
   EXPECT_LT(last(divergence), last({divergence.front()}));
-  const Outcome on_policy = work().train(
-      "policy",
-      joined(shared, joined(context, {"distill.on_policy=1", "distill.answer_tokens=8",
-                                      "train.steps=3", "distill.beta=0.5"})),
-      "distill.toml");
+  const Outcome on_policy =
+      work().train("policy",
+                   joined(shared, joined(context, {"distill.on_policy=1", "distill.answer_tokens=8",
+                                                   "train.steps=3", "distill.beta=0.5"})),
+                   "distill.toml");
   ASSERT_EQ(on_policy.code, 0) << on_policy.err;
 }
 
@@ -230,9 +234,9 @@ TEST_F(PreferenceRecipes, SayWhatTheyCannotUse) {
 
 TEST_F(PreferenceRecipes, ArePlannedWithoutAStep) {
   for (const char* kind : {"dpo", "kto", "reward"}) {
-    const Outcome plan = work().run({"plan", "pairs.toml", "--json", "--set",
-                                     "kind=\"" + std::string(kind) + "\"", "--set",
-                                     "peft.base=\"nf4\""});
+    const Outcome plan =
+        work().run({"plan", "pairs.toml", "--json", "--set", "kind=\"" + std::string(kind) + "\"",
+                    "--set", "peft.base=\"nf4\""});
     ASSERT_EQ(plan.code, 0) << kind << plan.err;
     EXPECT_GT(nlohmann::json::parse(plan.out)["memory"]["train"]["peak"].get<int64_t>(), 0);
   }
