@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "ingot/base/error.h"
+#include "ingot/cli/answer_data.h"
+#include "ingot/cli/answer_kinds.h"
 #include "ingot/cli/run_data.h"
 #include "ingot/cli/run_rows.h"
 #include "ingot/cli/session.h"
@@ -14,6 +16,17 @@ const std::vector<RunKind>& run_kinds() {
       {"pretrain", "every next token of texts", open_text_or_rows, next_token_objective_of},
       {"sft", "the answers in rows of prompts and answers, or of conversations", open_rows,
        next_token_objective_of},
+      {"dpo", "which of two answers is better, against a reference", open_pairs, dpo_of, 2},
+      {"orpo", "the same beside the likelihood of the better one, without a reference", open_pairs,
+       orpo_of, 2},
+      {"simpo", "the same by mean log-probabilities and a margin, without a reference", open_pairs,
+       simpo_of, 2},
+      {"cpo", "the same by log-probabilities, beside the likelihood of the better one", open_pairs,
+       cpo_of, 2},
+      {"kto", "answers that are wanted or not, against a reference", open_labelled, kto_of, 2},
+      {"reward", "a score of answers, from which of two is better", open_scored_pairs, reward_of,
+       2},
+      {"distill", "a teacher's distributions over the answers", open_rows, distillation_of},
   };
   return table;
 }

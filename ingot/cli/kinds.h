@@ -21,6 +21,7 @@ struct RunKind {
   // steps. What is made for later runs, such as rows as tokens, goes into folders below `cache`.
   RunData (*open)(Recipe& recipe, const std::filesystem::path& cache);
   Objective (*objective)(Session& session);
+  int64_t rows = 1;  // of a batch that one sample takes
 };
 
 // All kinds, in the order in which they are shown.

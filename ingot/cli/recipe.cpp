@@ -81,6 +81,15 @@ Recipe parse_recipe(const std::string& toml, const std::string& name,
 }
 
 void check_recipe(const Recipe& recipe) {
+  peft::check_peft(recipe.peft);
+  check(!recipe.peft.on() || recipe.train.freeze.empty(), ErrorKind::config,
+        "train.freeze: all weights are frozen beside adapters; leave it out, or peft.kind");
+  check(
+      recipe.kind != "distill" || !recipe.distill.teacher.empty() ||
+          (recipe.peft.on() && !recipe.distill.context.empty()),
+      ErrorKind::config,
+      "distill.teacher: empty, so the model without its adapters is the teacher, which knows more "
+      "only by distill.context: set peft.kind and distill.context, or name a teacher");
   check_schedule(recipe.schedule.schedule, schedule_total(recipe));
   check(recipe.train.batch_warmup <= recipe.train.steps, ErrorKind::config,
         "train.batch_warmup: longer than the run: batch_warmup is ", recipe.train.batch_warmup,

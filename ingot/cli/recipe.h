@@ -14,6 +14,9 @@
 #include "ingot/nn/initialise.h"
 #include "ingot/optim/schedule.h"
 #include "ingot/optim/table.h"
+#include "ingot/peft/config.h"
+#include "ingot/posttrain/distillation.h"
+#include "ingot/posttrain/preference_objective.h"
 #include "ingot/train/numbers.h"
 
 namespace ingot {
@@ -155,6 +158,25 @@ struct TrackConfig {
   }
 };
 
+// A teacher, and whose texts it is asked about.
+struct DistillRun : DistillConfig {
+  std::string teacher;
+  std::string context;
+  double on_policy = 0;
+  int64_t answer_tokens = 64;
+
+  template <class V>
+  void describe(V& v) {
+    v("teacher", teacher,
+      "folder or file of the model to learn from; empty: the model itself without its adapters");
+    DistillConfig::describe(v);
+    v("context", context, "text that the teacher reads before every row, and the student does not");
+    v("on_policy", on_policy, in(0, 1),
+      "share of the rows whose answers the student writes itself");
+    v("answer_tokens", answer_tokens, at_least(1), "length of answers it writes");
+  }
+};
+
 struct Recipe {
   std::string kind = "pretrain";
   int64_t seed = 1;
@@ -172,6 +194,14 @@ struct Recipe {
   NumbersConfig numbers;
   SampleConfig sample;
   TrackConfig track;
+  peft::PeftConfig peft;
+  DpoConfig dpo;
+  OrpoConfig orpo;
+  SimpoConfig simpo;
+  CpoConfig cpo;
+  KtoConfig kto;
+  RewardConfig reward;
+  DistillRun distill;
 
   template <class V>
   void describe(V& v) {
@@ -198,6 +228,14 @@ struct Recipe {
     v.group("numbers", numbers, "values that are not finite, spikes, silent corruption");
     v.group("sample", sample, "what the trained model writes at the end");
     v.group("track", track, "what is kept of the run beside its log");
+    v.group("peft", peft, "adapters beside a frozen model");
+    v.group("dpo", dpo, "kind = \"dpo\"");
+    v.group("orpo", orpo, "kind = \"orpo\"");
+    v.group("simpo", simpo, "kind = \"simpo\"");
+    v.group("cpo", cpo, "kind = \"cpo\"");
+    v.group("kto", kto, "kind = \"kto\"");
+    v.group("reward", reward, "kind = \"reward\"");
+    v.group("distill", distill, "kind = \"distill\"");
   }
 };
 

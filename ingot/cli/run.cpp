@@ -13,6 +13,7 @@
 #include "ingot/base/progress.h"
 #include "ingot/base/signals.h"
 #include "ingot/base/text_size.h"
+#include "ingot/cli/run_answers.h"
 #include "ingot/cli/run_data.h"
 #include "ingot/cli/run_folder.h"
 #include "ingot/cli/run_observers.h"
@@ -56,6 +57,9 @@ void introduce(Session& session, const RunData& data, const RunFolder& folder, d
   if (data.added.count > 0) {
     log_info(data.added.count, " tokens added, from id ", data.added.first,
              " on; they start as the mean of the others");
+  }
+  if (session.adapters() != nullptr) {
+    log_info(session.adapters()->coverage().text(recipe.peft.kind));
   }
   if (!data.example.empty()) {
     log_info("one example; what is learnt is ",
@@ -182,10 +186,19 @@ void finish(Session& session, const RunFolder& folder, Saver& saver, RunObserver
   saver.flush();
   const Evaluation found = observers.validator().measure_all(session.state);
   const EvaluatedWeights shown(session.optimizer());
-  SaveOptions options;
-  options.base_config = base_config(session.recipe(), codec_config(codec));
-  write_reading(data, folder.model(), options);
-  save_pretrained(session.model(), folder.model(), options);
+  const std::filesystem::path made =
+      session.adapters() != nullptr ? folder.path() / "adapter" : folder.model();
+  if (session.adapters() != nullptr) {
+    save_run_adapter(session, data, made);
+  } else {
+    SaveOptions options;
+    options.base_config = base_config(session.recipe(), codec_config(codec));
+    write_reading(data, made, options);
+    save_pretrained(session.model(), made, options);
+  }
+  if (session.score_head() != nullptr) {
+    save_score_head(session, made);
+  }
   observers.end("finished");
   const std::string comparison = observers.report(peak);
   if (json) {
@@ -199,8 +212,15 @@ void finish(Session& session, const RunFolder& folder, Saver& saver, RunObserver
       text_bytes(allocator(cpu_device).stats().peak_total));
   std::cout << session.tokens_per_parameter(session.state.tokens).text() << '\n';
   std::cout << "plan against actual: " << comparison << '\n';
-  std::cout << "model in " << folder.model().string() << "; continue its text with `ingot generate "
-            << folder.model().string() << "`\n";
+  if (session.adapters() != nullptr) {
+    const std::string& base = session.recipe().model.from;
+    std::cout << "adapter in " << made.string() << "; `ingot generate " << base << " --lora "
+              << made.string() << "`, or put it into the weights with `ingot merge " << base
+              << " OUT --lora " << made.string() << "`\n";
+  } else {
+    std::cout << "model in " << made.string() << "; continue its text with `ingot generate "
+              << made.string() << "`\n";
+  }
   write_sample(session, codec, data.chat.get());
 }
 
@@ -229,6 +249,7 @@ bool run_recipe(const RunOptions& options) {
     saved.reset();  // its tensors are files that the next checkpoint replaces
   }
   write_file(folder.recipe(), to_toml(recipe));
+  prepare_answers(session, data, folder);
 
   const CheckpointConfig& saving = recipe.checkpoint;
   Saver saver({folder.checkpoints(), to_toml(recipe), data.hash, saving.every, saving.keep,

@@ -41,6 +41,9 @@ struct RunData {
   std::function<Batch(int64_t index)> validation;
   int64_t validation_batches = 0;
   std::vector<ValidationSet> sets;
+  // Of answers (answer_data.h): all there are, for what a reference gives to them.
+  std::function<Batch(int64_t index)> every_answer;
+  int64_t every_answer_batches = 0;
   int64_t train_bytes = 0;
   int64_t validation_bytes = 0;
   // Of held-out text, on average: what turns nats a token into bits a byte. 1 for byte tokens.

@@ -7,6 +7,7 @@
 
 #include "ingot/base/config_toml.h"
 #include "ingot/base/text_size.h"
+#include "ingot/cli/kinds.h"
 #include "ingot/cli/session.h"
 #include "ingot/device/profile.h"
 #include "ingot/train/evaluate.h"
@@ -32,7 +33,8 @@ std::vector<std::pair<std::string, int64_t>> flops_by_kernel(const Recording& re
 RunPlan plan_run(const Recipe& recipe) {
   RunPlan out;
   std::unique_ptr<Session> session;
-  const int64_t micro = recipe.train.batch / recipe.train.accumulate;
+  const int64_t rows = run_kind(recipe.kind).rows;
+  const int64_t micro = rows * recipe.train.batch / recipe.train.accumulate;
   out.train = plan_of([&] {
     session = std::make_unique<Session>(recipe, meta_device);
     Training training =
@@ -49,7 +51,7 @@ RunPlan plan_run(const Recipe& recipe) {
     const EvaluatedWeights shown(session->optimizer());
     evaluate(
         session->objective(), 1,
-        [&](int64_t) { return shape_batch(recipe.evaluate.batch, recipe.train.sequence); },
+        [&](int64_t) { return shape_batch(rows * recipe.evaluate.batch, recipe.train.sequence); },
         *session->model().randomness());
   });
   out.parameters = session->model().count();

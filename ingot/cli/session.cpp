@@ -5,9 +5,11 @@
 
 #include "ingot/autograd/checkpoint.h"
 #include "ingot/autograd/grad_mode.h"
+#include "ingot/cli/frozen_base.h"
 #include "ingot/cli/kinds.h"
 #include "ingot/cli/model_source.h"
 #include "ingot/models/routing.h"
+#include "ingot/models/stored_model.h"
 #include "ingot/models/upcycle.h"
 #include "ingot/nn/freeze.h"
 #include "ingot/nn/linear.h"
@@ -55,7 +57,9 @@ void start_weights(Decoder& model, Optimizer& optimizer, const Recipe& recipe,
     model.load(values);
   }
   for (const auto& [name, tensor] : optimizer.parameters()) {
-    optimizer.set_master(name, values.at(name));
+    if (values.contains(name)) {  // a reward model's head starts at 0
+      optimizer.set_master(name, values.at(name));
+    }
   }
 }
 
@@ -70,11 +74,25 @@ void add_noise(Decoder& model, double alpha, std::shared_ptr<const Tensor> docum
   });
 }
 
-BatchInfo info_of(const Batch& batch) {
-  BatchInfo info;
-  info.documents = batch.documents.value_or(Tensor());
-  info.positions = batch.positions.value_or(Tensor());
-  return info;
+// LoRA+: B learns faster than A.
+OptimizerConfig with_ratio(OptimizerConfig optim, const peft::PeftConfig& peft) {
+  if (peft.low_rank() && peft.plus_ratio > 1) {
+    optim.groups.insert(optim.groups.begin(), concat("**.lora_b lr=", peft.plus_ratio));
+  }
+  return optim;
+}
+
+std::unique_ptr<Decoder> teacher_of(const Recipe& recipe, DType dtype, Device device) {
+  const std::string& from = recipe.distill.teacher;
+  if (recipe.kind != "distill" || from.empty()) {
+    return nullptr;
+  }
+  const DecoderConfig config = source_config(from);
+  check(config.vocab == recipe.model.vocab, ErrorKind::config,
+        "distill.teacher: must have the student's vocabulary: ", from, " has ", config.vocab,
+        " tokens, the model has ", recipe.model.vocab);
+  return device.kind == DeviceKind::meta ? std::make_unique<Decoder>(config, dtype, device)
+                                         : load_stored(open_model(from), dtype).model;
 }
 
 std::shared_ptr<const nn::ProductRounding> rounding_to(quant::ProductFormat format) {
@@ -101,14 +119,37 @@ double loss_unit(const Recipe& recipe) {
 
 }  // namespace
 
+BatchInfo info_of(const Batch& batch) {
+  BatchInfo info;
+  info.documents = batch.documents.value_or(Tensor());
+  info.positions = batch.positions.value_or(Tensor());
+  return info;
+}
+
 Session::Session(const Recipe& recipe, Device device, const AddedRows& added)
     : recipe_(recipe), dtype_(*dtype_named(recipe.dtype)) {
-  model_ = std::make_unique<Decoder>(recipe_.model, dtype_, device);
-  const TensorDict trained = nn::freeze(*model_, recipe_.train.freeze);
+  TensorDict trained;
+  if (recipe_.peft.on()) {
+    model_ = frozen_decoder(recipe_, dtype_, device, added);
+    adapters_ = recipe_adapters(recipe_, *model_);
+    adapters_->require_gradients();
+    trained = adapters_->parameters();
+  } else {
+    model_ = std::make_unique<Decoder>(recipe_.model, dtype_, device);
+    trained = nn::freeze(*model_, recipe_.train.freeze);
+  }
+  if (recipe_.kind == "reward") {
+    score_ = std::make_unique<nn::Linear>(recipe_.model.width, 1, nn::Bias::no, dtype_, device);
+    score_->require_gradients();
+    trained.merge(score_->parameters(), "score.");
+  }
+  teacher_ = teacher_of(recipe_, dtype_, device);
   model_->randomness()->seed = static_cast<uint64_t>(recipe_.seed);
-  optimizer_ = std::make_unique<Optimizer>(
-      make_optimizer(recipe_.optim, trained, static_cast<uint64_t>(recipe_.seed)));
-  start_weights(*model_, *optimizer_, recipe_, added);
+  optimizer_ = std::make_unique<Optimizer>(make_optimizer(
+      with_ratio(recipe_.optim, recipe_.peft), trained, static_cast<uint64_t>(recipe_.seed)));
+  if (!adapters_) {
+    start_weights(*model_, *optimizer_, recipe_, added);
+  }
   for (size_t i = 0; i < model_->layers.size(); ++i) {
     model_->layers[i]->wrap(named_part(concat("layers.", i)));
     if (recipe_.train.recompute) {
@@ -164,6 +205,15 @@ Training Session::training(std::function<Batch(int64_t)> batch) {
   out.loss_unit = loss_unit(recipe_);
   if (model_->config().moe.experts > 0) {
     out.begin = [this] { loads_.clear(); };
+  }
+  constexpr int64_t soon = 20;
+  if (adapters_) {
+    out.after_update = [this](StepReport& report) {
+      if (report.step == soon && report.learning_rate > 0) {
+        adapters_->check_learning(soon);
+      }
+    };
+  } else if (model_->config().moe.experts > 0) {
     out.after_update = [this](StepReport& report) {
       report.metrics["expert_load_max_over_mean"] = loads_.busiest();
       report.metrics["idle_experts"] = loads_.idle();

@@ -2,10 +2,13 @@
 
 #include <memory>
 
+#include "ingot/cli/on_policy.h"
 #include "ingot/cli/recipe.h"
 #include "ingot/models/decoder.h"
 #include "ingot/nn/expert_load.h"
+#include "ingot/peft/adapters.h"
 #include "ingot/posttrain/added_tokens.h"
+#include "ingot/posttrain/reference_cache.h"
 #include "ingot/scaling/tokens_per_parameter.h"
 #include "ingot/train/train.h"
 
@@ -25,7 +28,11 @@ class Session {
   Decoder& model() { return *model_; }
   Optimizer& optimizer() { return *optimizer_; }
   const Objective& objective() const { return objective_; }
-  nn::ExpertLoads& loads() { return loads_; }  // of the step that is being computed
+  peft::Adapters* adapters() { return adapters_.get(); }  // null where all weights are trained
+  nn::Linear* score_head() { return score_.get(); }       // [1, D], of a reward model
+  Decoder* teacher() { return teacher_.get(); }           // null where it is the model itself
+  ReferenceCache& reference() { return reference_; }      // empty where adapters are switched off
+  nn::ExpertLoads& loads() { return loads_; }             // of the step that is being computed
   DType dtype() const { return dtype_; }
   // The documents of the batch that is being computed, for what wraps layers; undefined: one a row.
   const std::shared_ptr<Tensor>& documents() const { return documents_; }
@@ -36,11 +43,20 @@ class Session {
   Training training(std::function<Batch(int64_t position)> batch);
 
   TrainState state;
+  // What an objective needs of how text is read: known when the data is open.
+  struct Reads {
+    TeacherContext context;
+    std::vector<int64_t> stops;
+  } reads;
 
  private:
   Recipe recipe_;
   DType dtype_;
   std::unique_ptr<Decoder> model_;
+  std::unique_ptr<peft::Adapters> adapters_;  // on the model
+  std::unique_ptr<nn::Linear> score_;
+  std::unique_ptr<Decoder> teacher_;
+  ReferenceCache reference_;
   std::unique_ptr<Optimizer> optimizer_;
   nn::ExpertLoads loads_;
   std::shared_ptr<Tensor> documents_ = std::make_shared<Tensor>();
@@ -53,6 +69,9 @@ class Session {
 Objective next_token_objective(const Decoder& model, const LoopConfig& config,
                                nn::ExpertLoads& loads);
 Objective next_token_objective_of(Session& session);
+
+// What a forward knows of a batch besides its ids.
+BatchInfo info_of(const Batch& batch);
 
 // The batch with every label that counts drawn from the model's own distribution, a function of the
 // model's randomness.

@@ -9,6 +9,7 @@
 
 #include "ingot/base/log.h"
 #include "ingot/base/text_size.h"
+#include "ingot/cli/kinds.h"
 #include "ingot/cli/sample.h"
 
 namespace ingot {
@@ -109,10 +110,19 @@ Evaluation Validator::measure(const TrainState& state, int64_t batches) {
     }
   }
   log_.evaluated(state.step, found, others);
-  log_info(fmt::format("step {}: held-out loss {:.4f}, {:.4f} bits per byte ({} bytes in {})",
-                       state.step, found.loss, found.bits(),
-                       text_count(static_cast<double>(found.tokens) * found.bytes_per_target),
-                       text_duration(found.seconds)));
+  if (run_kind(session_.recipe().kind).rows > 1) {
+    std::string metrics;
+    for (const auto& [name, value] : found.metrics) {
+      metrics += fmt::format(", {} {:.4f}", name, value);
+    }
+    log_info(fmt::format("step {}: held-out loss {:.4f}{} ({} in {})", state.step, found.loss,
+                         metrics, found.tokens, text_duration(found.seconds)));
+  } else {
+    log_info(fmt::format("step {}: held-out loss {:.4f}, {:.4f} bits per byte ({} bytes in {})",
+                         state.step, found.loss, found.bits(),
+                         text_count(static_cast<double>(found.tokens) * found.bytes_per_target),
+                         text_duration(found.seconds)));
+  }
   for (const auto& [name, one] : others) {
     log_info(fmt::format("  {}: loss {:.4f}, {:.4f} bits per byte, perplexity {:.4g}", name,
                          one.loss, one.bits(), one.perplexity()));

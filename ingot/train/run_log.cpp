@@ -73,6 +73,9 @@ void RunLog::evaluated(int64_t step, const Evaluation& evaluation, const NamedEv
   entry["validation_bits"] = json_number(evaluation.bits());
   entry["validation_tokens"] = evaluation.tokens;
   entry["validation_seconds"] = json_number(evaluation.seconds);
+  for (const auto& [name, value] : evaluation.metrics) {
+    entry["validation_" + name] = json_number(value);
+  }
   for (const auto& [name, other] : others) {
     entry["validation_loss/" + name] = json_number(other.loss);
     entry["validation_bits/" + name] = json_number(other.bits());

@@ -25,9 +25,9 @@ using NamedEvaluations = std::vector<std::pair<std::string, Evaluation>>;
 // unknown), memory (peak bytes allocated) and the report's metrics (of experts: balance_loss,
 // router_z_loss, expert_load_max_over_mean, idle_experts), and `events` where something happened in
 // it; an evaluation's has step, validation_loss, validation_bits, validation_tokens, and the first
-// two followed by "/name" for further sets; a rewind's the step that was gone back to and `event`.
-// A value that is not finite is written as a string, never as a number. See StepFile for what is
-// removed when a run is resumed.
+// two followed by "/name" for further sets, and the objective's metrics as validation_NAME; a
+// rewind's the step that was gone back to and `event`. A value that is not finite is written as a
+// string, never as a number. See StepFile for what is removed when a run is resumed.
 class RunLog : public Observer {
  public:
   RunLog(std::filesystem::path path, int64_t from_step, double peak_flops);
