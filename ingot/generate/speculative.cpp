@@ -86,7 +86,7 @@ class Speculation {
       keep.push_back(number("speculative.keep", base + i));
       draw.push_back(number("generate", base + i));
     }
-    const Verdict verdict = judge(proposals, q, p, keep, draw);
+    const Accepted verdict = judge(proposals, q, p, keep, draw);
     answer.proposed += count;
     answer.kept += verdict.kept;
     ++answer.readings;
@@ -142,8 +142,8 @@ class Speculation {
 
 }  // namespace
 
-Verdict judge(std::span<const int64_t> proposals, Distributions q, Distributions p,
-              std::span<const double> keep, std::span<const double> draw) {
+Accepted judge(std::span<const int64_t> proposals, Distributions q, Distributions p,
+               std::span<const double> keep, std::span<const double> draw) {
   const size_t count = proposals.size();
   check(q.size() == count && p.size() == count + 1 && keep.size() >= count && draw.size() > count,
         ErrorKind::argument, "speculative decoding: ", count, " proposals have ", q.size(),

@@ -16,7 +16,7 @@ namespace ingot {
 //   in the place of the first that is not, a token is drawn from p_i − q_i, negative parts left
 //   out; where all are kept, one more is drawn from p_{γ+1}.
 // What is written is distributed as if drawn from p alone, whatever q is (appendix A.1).
-struct Verdict {
+struct Accepted {
   int64_t kept = 0;  // proposals
   int64_t next = 0;  // the token after them
 };
@@ -24,8 +24,8 @@ struct Verdict {
 // `p` has one distribution more than `q`. `keep` and `draw` are uniform numbers in [0, 1), of each
 // place. Throws Error(argument) where the counts differ.
 using Distributions = std::span<const std::vector<double>>;
-Verdict judge(std::span<const int64_t> proposals, Distributions q, Distributions p,
-              std::span<const double> keep, std::span<const double> draw);
+Accepted judge(std::span<const int64_t> proposals, Distributions q, Distributions p,
+               std::span<const double> keep, std::span<const double> draw);
 
 struct SpeculativeAnswer {
   Tokens tokens;

@@ -39,7 +39,7 @@ TEST(Judge, LeavesTheModelsDistributionWhateverTheDraftIs) {
   std::vector<double> counts(4, 0);
   for (uint64_t i = 0; i < rounds; ++i) {
     const int64_t proposal = token_at(q, random.uniform_f64(4 * i));
-    const Verdict verdict =
+    const Accepted verdict =
         judge(std::array{proposal}, qs, ps, std::array{random.uniform_f64(4 * i + 1)},
               std::array{random.uniform_f64(4 * i + 2), 0.0});
     ++counts[static_cast<size_t>(verdict.kept == 1 ? proposal : verdict.next)];
