@@ -47,7 +47,7 @@ std::string escaped(const std::string& text) {
   return out;
 }
 
-struct Frame {
+struct PlotArea {
   double x_low, x_high, y_low, y_high;
 
   double x(double value) const {
@@ -70,7 +70,7 @@ std::vector<double> ticks(double low, double high) {
   return out;
 }
 
-std::string axes(const Frame& frame, const std::string& x_name) {
+std::string axes(const PlotArea& frame, const std::string& x_name) {
   std::string out;
   for (const double value : ticks(frame.y_low, frame.y_high)) {
     out += fmt::format(
@@ -91,7 +91,7 @@ std::string axes(const Frame& frame, const std::string& x_name) {
 std::string svg_curves(const std::string& title, const std::string& x_name,
                        const std::vector<Curve>& curves) {
   std::vector<std::pair<std::string, Points>> drawn;
-  Frame frame{HUGE_VAL, -HUGE_VAL, HUGE_VAL, -HUGE_VAL};
+  PlotArea frame{HUGE_VAL, -HUGE_VAL, HUGE_VAL, -HUGE_VAL};
   size_t longest = 0;
   for (const Curve& curve : curves) {
     drawn.emplace_back(curve.name, thinned(curve.points));
