@@ -5,6 +5,7 @@
 #include "ingot/autograd/checkpoint.h"
 #include "ingot/autograd/grad_mode.h"
 #include "ingot/autograd/record.h"
+#include "ingot/ops/counted_places.h"
 #include "ingot/ops/cross_entropy.h"
 #include "ingot/ops/elementwise.h"
 #include "ingot/ops/index.h"

@@ -1,5 +1,6 @@
 #include "ingot/models/bert.h"
 
+#include "ingot/ops/counted_places.h"
 #include "ingot/ops/cross_entropy.h"
 #include "ingot/ops/elementwise.h"
 #include "ingot/ops/index.h"
@@ -32,18 +33,6 @@ nn::TransformerOptions layer_options(const BertConfig& c) {
 }
 
 }  // namespace
-
-Tensor counted_places(const Tensor& labels) {
-  const Tensor source = dense(labels);
-  const auto values = source.values<int64_t>();
-  std::vector<int64_t> places;
-  for (size_t i = 0; i < values.size(); ++i) {
-    if (values[i] != -100) {
-      places.push_back(static_cast<int64_t>(i));
-    }
-  }
-  return tensor_of(places, {static_cast<int64_t>(places.size())});
-}
 
 Bert::Bert(const BertConfig& c, DType dtype, Device device)
     : config_(c),

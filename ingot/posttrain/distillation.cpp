@@ -1,6 +1,7 @@
 #include "ingot/posttrain/distillation.h"
 
 #include "ingot/autograd/record.h"
+#include "ingot/ops/counted_places.h"
 #include "ingot/ops/cross_entropy.h"
 #include "ingot/ops/elementwise.h"
 #include "ingot/ops/index.h"

@@ -2,6 +2,7 @@
 
 #include "ingot/autograd/record.h"
 #include "ingot/data/batch.h"
+#include "ingot/ops/counted_places.h"
 #include "ingot/ops/cross_entropy.h"
 #include "ingot/ops/elementwise.h"
 #include "ingot/ops/index.h"
@@ -36,21 +37,6 @@ Counted counted_logprobs(const Tensor& hidden, const Tensor& head, const Tensor&
 }
 
 }  // namespace
-
-Tensor counted_places(const Tensor& labels) {
-  if (labels.device().kind == DeviceKind::meta) {
-    return arange(labels.elements(), DType::i64, labels.device());
-  }
-  const Tensor flat = dense(labels);
-  const auto values = flat.values<int64_t>();
-  std::vector<int64_t> places;
-  for (size_t i = 0; i < values.size(); ++i) {
-    if (values[i] != ignored_label) {
-      places.push_back(static_cast<int64_t>(i));
-    }
-  }
-  return tensor_of(places, {static_cast<int64_t>(places.size())});
-}
 
 Tensor SequenceLogprobs::means() const { return sums / lengths; }
 

@@ -27,7 +27,4 @@ SequenceLogprobs sequence_logprobs(const Tensor& hidden, const Tensor& head, con
 // Rows [begin, end) of both.
 SequenceLogprobs rows_of(const SequenceLogprobs& all, int64_t begin, int64_t end);
 
-// Places of the labels that count among all B·T, [M] i64; all places on the meta device.
-Tensor counted_places(const Tensor& labels);
-
 }  // namespace ingot

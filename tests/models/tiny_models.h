@@ -40,12 +40,12 @@ inline StoredModel saved(const DecoderConfig& config, const std::filesystem::pat
   return open_model(folder);
 }
 
-inline Tensor some_ids() {
+inline Tensor tiny_ids() {
   return tensor_of(std::vector<int64_t>{1, 5, 255, 0, 7, 7, 12, 3}, {2, 4});
 }
 
 inline Tensor logits_of(const StoredModel& stored) {
-  return load_stored(stored, DType::f32).model->logits(some_ids());
+  return load_stored(stored, DType::f32).model->logits(tiny_ids());
 }
 
 inline void expect_same_logits(const StoredModel& a, const StoredModel& b) {

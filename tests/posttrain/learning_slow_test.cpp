@@ -9,6 +9,7 @@
 #include "ingot/base/philox.h"
 #include "ingot/models/decoder.h"
 #include "ingot/nn/initialise.h"
+#include "ingot/ops/counted_places.h"
 #include "ingot/ops/cross_entropy.h"
 #include "ingot/ops/elementwise.h"
 #include "ingot/optim/clip.h"

@@ -10,6 +10,7 @@
 #include "ingot/autograd/record.h"
 #include "ingot/base/json.h"
 #include "ingot/models/pretrained.h"
+#include "ingot/ops/counted_places.h"
 #include "ingot/ops/cross_entropy.h"
 #include "ingot/ops/elementwise.h"
 #include "ingot/ops/reduce.h"
