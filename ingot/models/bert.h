@@ -102,4 +102,26 @@ class Bert : public nn::Module {
   std::shared_ptr<Randomness> randomness_ = std::make_shared<Randomness>();
 };
 
+// A model in the Hugging Face layout; see pretrained.h, whose rules hold here too. Its heads are
+// those that the files hold: of BertForMaskedLM, BertForSequenceClassification or BertModel.
+struct PretrainedBert {
+  std::unique_ptr<Bert> model;
+  std::string config;  // config.json as it was read
+};
+// Its published names, and how older files spell them (gamma and beta).
+NameMap bert_names(const BertConfig& config);
+std::string bert_spelled(const std::string& published);
+// A folder before a model is built from it.
+struct PublishedBert {
+  BertConfig config;
+  TensorDict tensors;  // as bert_spelled() spells them
+  std::string json;    // config.json
+};
+PublishedBert read_bert(const std::filesystem::path& folder);
+
+PretrainedBert load_bert(const std::filesystem::path& folder,
+                         std::optional<DType> dtype = std::nullopt);
+void save_bert(const Bert& model, const std::filesystem::path& folder,
+               const std::string& base_config = "{}");
+
 }  // namespace ingot
