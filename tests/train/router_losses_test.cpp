@@ -28,16 +28,16 @@ std::unique_ptr<Decoder> model_with_experts(double balance, double z_loss,
 }
 
 // Gradients of the mean loss of eight rows in `parts` micro-batches, and the loads of the step.
-struct Step {
+struct StepOutcome {
   TensorDict gradients;
   std::vector<std::vector<double>> loads;
   double balance = 0;  // mean of the metric
 };
 
-Step step_of(const Decoder& model, int64_t parts) {
+StepOutcome step_of(const Decoder& model, int64_t parts) {
   nn::ExpertLoads loads;
   double count = 0;
-  Step out;
+  StepOutcome out;
   for (int64_t part = 0; part < parts; ++part) {
     const int64_t rows = 8 / parts;
     const Batch batch = tiny_batch(part * rows, rows);
@@ -72,9 +72,9 @@ double largest_difference(const TensorDict& a, const TensorDict& b) {
 
 TEST(RouterLosses, TheZLossHasTheSameGradientInAnyDivision) {
   const auto model = model_with_experts(0, 0.1);
-  const Step whole = step_of(*model, 1);
+  const StepOutcome whole = step_of(*model, 1);
   for (const int64_t parts : {2, 4, 8}) {
-    const Step divided = step_of(*model, parts);
+    const StepOutcome divided = step_of(*model, parts);
     // Sums in another order: 2e-8 found.
     EXPECT_LE(largest_difference(whole.gradients, divided.gradients), 1e-6) << parts;
     EXPECT_EQ(divided.loads, whole.loads);  // so the corrections' step is the same too
@@ -92,7 +92,7 @@ double balance_of(const std::vector<nn::Routed>& routed, const Tensor& counts,
 
 void expect_mean_over_micro_batches(const std::string& span) {
   const auto model = model_with_experts(0.1, 0, span);
-  const Step divided = step_of(*model, 2);
+  const StepOutcome divided = step_of(*model, 2);
   double expected = 0, count = 0;
   for (const int64_t part : {0, 1}) {
     const Batch batch = tiny_batch(part * 4, 4);
@@ -109,7 +109,7 @@ void expect_mean_over_micro_batches(const std::string& span) {
   }
   EXPECT_NEAR(divided.balance, expected / count, 1e-6);
   // A product of means: divided it is another function, and near for as many tokens as these.
-  const Step whole = step_of(*model, 1);
+  const StepOutcome whole = step_of(*model, 1);
   EXPECT_GT(largest_difference(whole.gradients, divided.gradients), 1e-6);
   EXPECT_NEAR(whole.balance, divided.balance, 0.05 * whole.balance);
   EXPECT_EQ(divided.loads, whole.loads);
