@@ -3,8 +3,7 @@
 add_library(ingot_options INTERFACE)
 target_include_directories(ingot_options INTERFACE ${CMAKE_SOURCE_DIR})
 target_compile_options(ingot_options INTERFACE
-  -Wall -Wextra -Wpedantic -Wconversion -Wno-sign-conversion -Werror
-  $<$<NOT:$<BOOL:$<TARGET_PROPERTY:UNITY_BUILD>>>:-Wshadow>  # there, a neighbour's names would count
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Werror
   $<$<CONFIG:Release>:-fno-math-errno -fno-trapping-math>)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|amd64")
   # The oldest processor the binary runs on; kernels dispatch to wider instructions at run time.

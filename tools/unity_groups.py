@@ -3,58 +3,71 @@
 
   tools/unity_groups.py [--lines N] FILE.cpp...
 
-Files are compiled several at once where only the time of a whole build counts (INGOT_UNITY in CMakeLists.txt): reading
-the same headers again and again is two thirds of it. Names that are local to a file must then not meet another
-file's of the same name, so no two files of a group share one, and all open the same namespace. This relies on the format
-that tools/format.sh enforces: what stands in a namespace begins at the first column. A group ends at N lines (default
-2500). Files that define a macro, take a name from another namespace of the project (it may hide one that a neighbour
-sees), or are compiled once for each instruction set stay alone: they have no group and are not printed.
+Files are compiled several at once where only the time of a whole build counts (INGOT_UNITY in cmake/unity.cmake):
+reading the same headers again and again is two thirds of it. What each file means must stay the same. So no two files
+of a group know a name that is local to one of them: if a file defines `read` in its unnamed namespace, no other file
+of its group, nor a header that the other includes, contains that word; but two may give a name to the same thing
+(`using Json = …`). All files of a group open the same namespace. This relies on the format that tools/format.sh
+enforces: what stands in a namespace begins at the first column. A group ends at N lines (default 2500). Files that
+define a macro, or are compiled once for each instruction set, stay alone: they have no group and are not printed.
 """
 import argparse
+import functools
 import pathlib
 import re
 
+ROOT = pathlib.Path(__file__).resolve().parent.parent
 OPENS, CLOSES = re.compile(r"namespace \{"), re.compile(r"\}  // namespace$")
 TYPE = re.compile(r"(?:template <.*> )?(?:struct|class|enum class|enum|union) (\w+)")
 ALIAS = re.compile(r"(?:using|namespace) (\w+) = ([^;]*)|using ((?:\w*::)+)(\w+);")
 NAMESPACE = re.compile(r"^namespace ([\w:]+) \{$", re.MULTILINE)
 FUNCTION = re.compile(r"([\w~]+)\(")
 VALUE = re.compile(r"(\w+)(?:\[[^\]]*\])?(?: =|\{|;)")
-ALONE = re.compile(r"^#\s*define |HWY_TARGET_INCLUDE|^using (?!::testing|testing|std|kernels|nlohmann)\w+(?:::\w+)+;", re.MULTILINE)
+INCLUDE = re.compile(r'^#include "(.+)"$', re.MULTILINE)
+WORD = re.compile(r"[A-Za-z_]\w*")
+ALONE = re.compile(r"^#\s*define |HWY_TARGET_INCLUDE", re.MULTILINE)
+NO_NAMES = ("TEST", "static_assert", "return", "using namespace")
 
 
 def local_names(text):
-    """What a file defines in its unnamed namespaces; an alias counts with what it stands for."""
-    inside = False
+    """What a file defines in its unnamed namespaces: name → what it stands for, where that is an alias."""
+    names, inside = {}, False
     for line in text.splitlines():
         if OPENS.match(line):
             inside = True
         elif CLOSES.match(line):
             inside = False
-        elif inside and line and line[0] not in " }#/" and not line.startswith(("TEST", "static_assert")):
+        elif inside and line and line[0] not in " }#/" and not line.startswith(NO_NAMES):
             alias = ALIAS.match(line)
             found = TYPE.match(line) or FUNCTION.search(line) or VALUE.search(line)
             if alias and alias.group(1):
-                yield alias.group(1), alias.group(2)
+                names[alias.group(1)] = alias.group(2)
             elif alias:
-                yield alias.group(4), alias.group(3)
+                names[alias.group(4)] = alias.group(3)
             elif found:
-                yield found.group(1), ""
+                names[found.group(1)] = ""
+    return names
 
 
-class Group:
-    def __init__(self, namespace):
-        self.namespace, self.meanings, self.lines = namespace, {}, 0
+@functools.cache
+def words_of_header(path):
+    file = ROOT / path
+    return frozenset(WORD.findall(file.read_text(encoding="utf-8"))) if file.is_file() else frozenset()
 
-    def takes(self, namespace, names, lines, most):
-        """A name may be in two files only as an alias of the same thing."""
-        clash = any(self.meanings.get(name, meaning) != meaning or (not meaning and name in self.meanings)
-                    for name, meaning in names)
-        return not clash and namespace == self.namespace and self.lines + lines <= most
 
-    def add(self, names, lines):
-        self.meanings.update(names)
-        self.lines += lines
+class Source:
+    def __init__(self, text):
+        self.names, self.lines = local_names(text), text.count("\n")
+        self.namespace = NAMESPACE.findall(text)[:1]
+        self.words = set(WORD.findall(text)).union(*map(words_of_header, INCLUDE.findall(text)))
+
+    def hides_from(self, other):
+        """Whether a local name of this file could mean something else in the other."""
+        return any(name in other.words and (not meaning or other.names.get(name) != meaning)
+                   for name, meaning in self.names.items())
+
+    def goes_with(self, other):
+        return self.namespace == other.namespace and not self.hides_from(other) and not other.hides_from(self)
 
 
 def main():
@@ -67,15 +80,15 @@ def main():
         text = file.read_text(encoding="utf-8")
         if ALONE.search(text):
             continue
-        names, lines = list(local_names(text)), text.count("\n")
-        namespace = NAMESPACE.findall(text)[:1]
+        source = Source(text)
         for index, group in enumerate(groups):
-            if group.takes(namespace, names, lines, max(arguments.lines, lines)):
+            fits = sum(member.lines for member in group) + source.lines <= arguments.lines
+            if fits and all(source.goes_with(member) for member in group):
                 break
         else:
-            index, group = len(groups), Group(namespace)
-            groups.append(group)
-        group.add(names, lines)
+            index = len(groups)
+            groups.append([])
+        groups[index].append(source)
         print(index, file)
 
 

@@ -13,10 +13,10 @@ struct Evaluation {
   double loss = 0;  // mean over all targets, nats
   int64_t tokens = 0;
   double seconds = 0;
-  std::map<std::string, double> metrics;  // means
-  double bytes_per_target = 1;            // that a token spells, on average
-  double bits() const;                    // per byte: loss / ln 2 / bytes_per_target
-  double perplexity() const;              // e^loss
+  std::map<std::string, double> metrics{};  // means
+  double bytes_per_target = 1;              // that a token spells, on average
+  double bits() const;                      // per byte: loss / ln 2 / bytes_per_target
+  double perplexity() const;                // e^loss
 };
 
 // The mean of the objective over batches 0 … count − 1, made one at a time, without gradients or
