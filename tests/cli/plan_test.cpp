@@ -89,12 +89,13 @@ TEST_F(Plan, SaysWhatTheRunWillTake) {
   int64_t checkpoint = 0;
   for (const auto& entry :
        std::filesystem::directory_iterator(work / "run/checkpoints/step-00000006")) {
-    checkpoint += static_cast<int64_t>(entry.file_size());
+    const bool manifest = entry.path().filename() == "manifest.json";  // with the recipe's text
+    checkpoint += manifest ? 0 : static_cast<int64_t>(entry.file_size());
   }
   const int64_t weights = plan["parameters"].get<int64_t>() * 4;
   EXPECT_NEAR(static_cast<double>(model_bytes(work / "run").size()), static_cast<double>(weights),
               2000);
-  EXPECT_NEAR(static_cast<double>(checkpoint), plan["checkpoint_bytes"].get<double>(), 30000);
+  EXPECT_NEAR(static_cast<double>(checkpoint), plan["checkpoint_bytes"].get<double>(), 10000);
   // 6 operations per weight of a product and token, and those of attention.
   EXPECT_GT(plan["flops_per_step"].get<int64_t>(), 0);
 }
@@ -173,7 +174,7 @@ TEST_F(Plan, CountsTheArithmeticOfEachKernelAsByHand) {
   EXPECT_EQ(kernels["linear.weight_gradient"], products);
   EXPECT_EQ(kernels["attention"], attention);
   EXPECT_EQ(kernels["attention.attention_gradients"], attention * 5 / 2);
-  EXPECT_EQ(kernels["linear_cross_entropy.each"], 3 * head);
+  EXPECT_EQ(kernels["logit_pieces.each"], 3 * head);
   EXPECT_EQ(kernels.size(), 6);
   EXPECT_EQ(plan["flops_per_step"], 3 * products + attention * 7 / 2 + 3 * head);
 }
