@@ -32,9 +32,17 @@ AnswerRow row_of(const Batch& batch, int64_t row) {
   return out;
 }
 
+// Of several documents in a row, the later ones would lose what stands before them.
 void check_apart(const Batch& batch, const char* what) {
-  check(!batch.documents.has_value(), ErrorKind::config, what,
-        ": rows must stand alone; set data.packing = \"none\"");
+  if (!batch.documents.has_value()) {
+    return;
+  }
+  const auto documents = batch.documents->values<int32_t>();
+  const auto labels = batch.labels.values<int64_t>();
+  for (size_t i = 0; i < documents.size(); ++i) {
+    check(documents[i] == 0 || labels[i] == ignored_label, ErrorKind::config, what,
+          ": rows must stand alone; set data.packing = \"none\"");
+  }
 }
 
 }  // namespace

@@ -30,6 +30,9 @@ void start(Lora& lora, nn::Linear& map, const PeftConfig& config) {
 }  // namespace
 
 void keep_in_few_bits(nn::Linear& map, const std::string& base) {
+  if (map.stored != nullptr) {
+    return;
+  }
   if (base == "int8") {
     map.to_coded(quant::int8_rows(map.weight));
   } else if (base == "nf4") {

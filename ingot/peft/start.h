@@ -10,7 +10,7 @@ namespace ingot::peft {
 void start_from_weights(Adapters& adapters);
 
 // Keeps the weight of a map as a config's `base` says: "int8" or "nf4" (blocks of 64, magnitudes in
-// 8 bits); "as_is" changes nothing.
+// 8 bits); "as_is" changes nothing, nor does a map that is kept so already.
 void keep_in_few_bits(nn::Linear& map, const std::string& base);
 
 }  // namespace ingot::peft
