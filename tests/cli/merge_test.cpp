@@ -97,6 +97,10 @@ TEST(Merge, GivesTheLogitsOfBaseAndAdapter) {
   NEED_PROGRAM();
   for (const char* architecture : {"llama", "gpt2"}) {
     for (const char* kind : {"lora", "dora", "ia3"}) {
+      if (std::string_view(architecture) == "gpt2" && std::string_view(kind) == "ia3") {
+        continue;  // scales keys and values, not queries: PEFT cannot say so of GPT-2's one map of
+                   // all
+      }
       peft::PeftConfig config = Adapted::lora();
       config.kind = kind;
       const Adapted work(architecture, config);
