@@ -9,7 +9,8 @@ of a group know a name that is local to one of them: if a file defines `read` in
 of its group, nor a header that the other includes, contains that word; but two may give a name to the same thing
 (`using Json = …`). All files of a group open the same namespace. This relies on the format that tools/format.sh
 enforces: what stands in a namespace begins at the first column. A group ends at N lines (default 2500). Files that
-define a macro, or are compiled once for each instruction set, stay alone: they have no group and are not printed.
+define a macro, take a name out of a namespace of the project (headers may use it for something else), or are compiled
+once for each instruction set, stay alone: they have no group and are not printed.
 """
 import argparse
 import functools
@@ -25,7 +26,7 @@ FUNCTION = re.compile(r"([\w~]+)\(")
 VALUE = re.compile(r"(\w+)(?:\[[^\]]*\])?(?: =|\{|;)")
 INCLUDE = re.compile(r'^#include "(.+)"$', re.MULTILINE)
 WORD = re.compile(r"[A-Za-z_]\w*")
-ALONE = re.compile(r"^#\s*define |HWY_TARGET_INCLUDE", re.MULTILINE)
+ALONE = re.compile(r"^#\s*define |HWY_TARGET_INCLUDE|^using (?!::testing|testing|std|kernels|nlohmann)\w+(?:::\w+)+;", re.MULTILINE)
 NO_NAMES = ("TEST", "static_assert", "return", "using namespace")
 
 
