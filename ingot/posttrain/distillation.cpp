@@ -55,6 +55,8 @@ Teacher model_teacher(Policy teacher) {
     if (own) {  // the teacher reads another text before the same answers
       seen.ids = batch.columns.at("teacher_ids");
       seen.labels = batch.columns.at("teacher_labels");
+      seen.documents.reset();  // those of the student's rows, which are shorter
+      seen.positions.reset();
     }
     return std::make_unique<ModelRows>(counted_rows(teacher.hidden(seen), seen.labels),
                                        detach(teacher.head()), teacher.softcap);
