@@ -203,7 +203,7 @@ TEST_F(PreferenceRecipes, AStudentLearnsFromATeacherAndFromItselfWithAContext) {
   const Outcome with = work().train("context", joined(shared, context), "distill.toml");
   ASSERT_EQ(with.code, 0) << with.err;
   const Words divergence = logged(work() / "context", "divergence");
-  EXPECT_GT(last({divergence.front()}), 1e-4);
+  EXPECT_GT(last({divergence.front()}), 1e-5);  // 3.8e-5 measured; the same text gives < 1e-6
   EXPECT_LT(last(divergence), last({divergence.front()}));
   const Outcome on_policy =
       work().train("policy",
