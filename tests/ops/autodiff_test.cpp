@@ -296,8 +296,9 @@ Table every_op() {
 
 // Those that have no gradient: their results are integers, masks or constants.
 const std::set<std::string> without_gradient = {
-    "argmax", "sort",       "topk",    "one_hot",       "equal",       "not_equal",
-    "less",   "less_equal", "greater", "greater_equal", "rope_tables", "dense_weight"};
+    "argmax",        "counted_places", "sort",        "topk",       "one_hot",
+    "equal",         "not_equal",      "less",        "less_equal", "greater",
+    "greater_equal", "rope_tables",    "dense_weight"};
 
 // The functions that the headers of ingot/ops declare; `unary` is what elementwise ones are made
 // of.
