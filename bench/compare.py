@@ -9,7 +9,7 @@ its two marks.
 The peers are PyTorch: torch_train.py in the folder --peers for training steps, bench/torch_ops.py for
 operations. They run without OPENBLAS_CORETYPE and OPENBLAS_L2_SIZE in their environment: on some machines
 these are set for other programs, and they cripple the OpenBLAS that PyTorch multiplies with. A PyTorch that
-multiplies f32 with the reference BLAS (Debian's libblas3, some thirty times slower) is no peer: it is refused,
+multiplies f32 with the reference BLAS (Debian's libblas3, several times slower) is no peer: it is refused,
 `apt-get install libopenblas0-pthread` mends it. Without PyTorch or torch_train.py, Ingot is compared with the
 limit alone.
 

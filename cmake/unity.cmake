@@ -1,6 +1,6 @@
 # ingot_unity(TARGET sources...): with INGOT_UNITY, compiles the sources of a target several at once.
 #
-# A whole build then takes half the time; building again after an edit takes longer, and a file can see the local names
+# A whole build is then faster; building again after an edit takes longer, and a file can see the local names
 # of its neighbours. So it is for builds from nothing (scripts/demo.sh, scripts/test.sh), not for work on the code.
 option(INGOT_UNITY "compile several sources at once: faster from nothing, slower after an edit" OFF)
 if(INGOT_UNITY)

@@ -28,7 +28,7 @@ scripts/setup.sh
 
 say "2/4 build"
 unity=()
-[ -f build/release/CMakeCache.txt ] || unity=(-DINGOT_UNITY=ON)  # from nothing, half the time
+[ -f build/release/CMakeCache.txt ] || unity=(-DINGOT_UNITY=ON)  # faster from nothing
 cmake --preset release "${unity[@]}" >/dev/null
 cmake --build build/release --target ingot --parallel "${JOBS:-$(nproc)}"
 ingot=build/release/ingot

@@ -31,7 +31,7 @@ stage() {
   return $status
 }
 
-# A new build tree compiles several sources at once (INGOT_UNITY), which halves the time; one that is there stays as it is.
+# A new build tree compiles several sources at once (INGOT_UNITY), which is faster; one that is there stays as it is.
 build() {
   local unity=()
   [ -f "build/$1/CMakeCache.txt" ] || unity=(-DINGOT_UNITY=ON)
