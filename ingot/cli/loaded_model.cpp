@@ -5,8 +5,7 @@
 
 #include "ingot/base/files.h"
 #include "ingot/cli/adapter_model.h"
-#include "ingot/models/gguf_vocabulary_keys.h"
-#include "ingot/models/stored_model.h"
+#include "ingot/cli/model_source.h"
 
 namespace ingot {
 namespace {
@@ -75,23 +74,6 @@ Conversation marked(const Conversation& conversation, const Tokenizer& tokenizer
   return out;
 }
 
-std::optional<ChatTemplate> gguf_chat(const StoredModel& file, const std::string& path) {
-  const auto vocabulary = gguf_vocabulary_from(file.tokenizer, path);
-  if (!vocabulary || vocabulary->chat_template.empty()) {
-    return std::nullopt;
-  }
-  jinja::Mapping tokens;
-  const auto add = [&](const char* name, std::optional<int64_t> id) {
-    if (id && *id >= 0 && *id < static_cast<int64_t>(vocabulary->tokens.size())) {
-      tokens.set(name, vocabulary->tokens[static_cast<size_t>(*id)]);
-    }
-  };
-  add("bos_token", vocabulary->bos);
-  add("eos_token", vocabulary->end_of_turn ? vocabulary->end_of_turn : vocabulary->eos);
-  return ChatTemplate(vocabulary->chat_template, std::move(tokens),
-                      path + " (tokenizer.chat_template)");
-}
-
 }  // namespace
 
 void add_model_options(CLI::App& verb, ModelArguments& arguments) {
@@ -148,7 +130,7 @@ LoadedModel load_model(const ModelArguments& arguments) {
     const StoredModel file = open_model(arguments.path);
     if (arguments.text) {
       out.codec = codec_of(file, arguments.path);
-      out.chat = gguf_chat(file, arguments.path);
+      out.chat = stored_chat_template(file, arguments.path);
     }
     out.model = load_stored(file, dtype).model;
   }

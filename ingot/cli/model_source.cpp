@@ -3,11 +3,9 @@
 #include <nlohmann/json.hpp>
 
 #include "ingot/base/files.h"
-#include "ingot/base/json.h"
 #include "ingot/cli/sample.h"
 #include "ingot/models/gguf_vocabulary_keys.h"
 #include "ingot/models/pretrained.h"
-#include "ingot/models/stored_model.h"
 #include "ingot/models/upcycle.h"
 #include "ingot/tensor/copy.h"
 #include "ingot/text/load_tokenizer.h"
@@ -22,14 +20,6 @@ constexpr std::string_view chatml =
     "message['content'] + '<|im_end|>' + '\\n' }}{% endfor %}{% if add_generation_prompt %}"
     "{{ '<|im_start|>assistant\\n' }}{% endif %}";
 
-bool has_template(const std::filesystem::path& folder) {
-  if (file_exists(folder / "chat_template.jinja") || file_exists(folder / "chat_template.json")) {
-    return true;
-  }
-  const std::filesystem::path config = folder / "tokenizer_config.json";
-  return file_exists(config) && parse_json_file(config).contains("chat_template");
-}
-
 ModelSource open_folder_source(const std::string& path) {
   ModelSource out;
   auto folder = std::make_shared<PublishedFolder>(read_published(path));
@@ -39,8 +29,8 @@ ModelSource open_folder_source(const std::string& path) {
   if (!out.reads_bytes && !tokenizer_files(path).empty()) {
     out.tokenizer = std::make_shared<const Tokenizer>(load_tokenizer(path));
   }
-  if (has_template(path)) {
-    out.chat = std::make_shared<const ChatTemplate>(ChatTemplate::load(path));
+  if (auto chat = ChatTemplate::find(path)) {
+    out.chat = std::make_shared<const ChatTemplate>(*std::move(chat));
   }
   out.weights = [folder](const DecoderConfig& shape) { return folder->weights(shape); };
   return out;
@@ -67,10 +57,8 @@ ModelSource open_gguf_source(const std::string& path) {
   const auto vocabulary = gguf_vocabulary_from(stored->tokenizer, path);
   if (vocabulary && !out.reads_bytes) {
     out.tokenizer = std::make_shared<const Tokenizer>(from_gguf(*vocabulary));
-    if (!vocabulary->chat_template.empty()) {
-      out.chat = std::make_shared<const ChatTemplate>(vocabulary->chat_template,
-                                                      token_texts(*out.tokenizer),
-                                                      path + ": tokenizer.chat_template");
+    if (auto chat = stored_chat_template(*stored, path)) {
+      out.chat = std::make_shared<const ChatTemplate>(*std::move(chat));
     }
   }
   out.weights = [stored](const DecoderConfig&) {
@@ -87,6 +75,26 @@ DecoderConfig source_config(const std::string& path) {
 
 ModelSource open_source(const std::string& path) {
   return is_folder(path) ? open_folder_source(path) : open_gguf_source(path);
+}
+
+std::optional<ChatTemplate> stored_chat_template(const StoredModel& file, const std::string& path) {
+  const auto vocabulary = gguf_vocabulary_from(file.tokenizer, path);
+  if (!vocabulary || vocabulary->chat_template.empty()) {
+    return std::nullopt;
+  }
+  const auto text = [&](std::optional<int64_t> id) {
+    const bool known = id && *id >= 0 && *id < static_cast<int64_t>(vocabulary->tokens.size());
+    return known ? vocabulary->tokens[static_cast<size_t>(*id)] : std::string();
+  };
+  jinja::Mapping tokens;
+  for (const auto& [key, id] :
+       {std::pair("bos_token", vocabulary->bos), std::pair("eos_token", vocabulary->eos)}) {
+    if (const std::string spelled = text(id); !spelled.empty()) {
+      tokens.set(key, spelled);
+    }
+  }
+  return ChatTemplate(vocabulary->chat_template, std::move(tokens),
+                      path + ": tokenizer.chat_template", {text(vocabulary->end_of_turn)});
 }
 
 TensorDict source_weights(const std::string& path, const Decoder& model, const AddedRows& added,

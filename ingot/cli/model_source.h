@@ -2,9 +2,10 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
-#include "ingot/models/decoder.h"
+#include "ingot/models/stored_model.h"
 #include "ingot/posttrain/added_tokens.h"
 #include "ingot/tensor/tensor_dict.h"
 #include "ingot/text/chat_template.h"
@@ -32,6 +33,10 @@ ModelSource open_source(const std::string& path);
 // its rows.
 TensorDict source_weights(const std::string& path, const Decoder& model, const AddedRows& added,
                           uint64_t seed);
+
+// The chat template in a GGUF file, with its texts of the tokens that begin and end a text; it
+// stops at the file's end of a turn too. nullopt where there is none.
+std::optional<ChatTemplate> stored_chat_template(const StoredModel& file, const std::string& path);
 
 // A template by the name that a recipe gives it: "chatml", or a file. `tokenizer` tells the texts
 // of the tokens that begin and end a text. Throws Error(io) or Error(format).

@@ -92,15 +92,8 @@ double ReportFigures::petaflop_days() const { return time.flops / 1e15 / seconds
 
 std::string plan_against_actual(const ReportFigures& f) {
   const int64_t planned = f.plan.train.memory.peak_total;
-  std::string out =
-      compared("memory", static_cast<double>(planned), static_cast<double>(f.peak_memory),
-               text_bytes(planned), text_bytes(f.peak_memory));
-  if (f.planned_seconds > 0) {
-    const double actual = f.time.useful;
-    out += "; " + compared("steps", f.planned_seconds, actual, text_duration(f.planned_seconds),
-                           text_duration(actual));
-  }
-  return out;
+  return compared("memory", static_cast<double>(planned), static_cast<double>(f.peak_memory),
+                  text_bytes(planned), text_bytes(f.peak_memory));
 }
 
 void write_report(const std::filesystem::path& folder, const ReportFigures& f) {

@@ -16,9 +16,8 @@ struct ReportFigures {
   RunRecord record;
   RunPlan plan;
   Goodput time;
-  int64_t peak_memory = 0;     // bytes, of training
-  double peak_flops = 0;       // of the machine, measured; 0: unknown
-  double planned_seconds = 0;  // of all steps; 0: unknown
+  int64_t peak_memory = 0;  // bytes, of training
+  double peak_flops = 0;    // of the machine, measured; 0: unknown
   std::vector<LoggedStep> losses;
   std::vector<LoggedStep> held_out;
   std::vector<Artefact> artefacts;

@@ -30,11 +30,6 @@ std::vector<int64_t> best_of_n(std::span<const double> scores, int64_t n) {
   return out;
 }
 
-double best_of_n_kl(int64_t n) {
-  const auto x = static_cast<double>(n);
-  return std::log(x) - (x - 1) / x;
-}
-
 std::vector<int64_t> accepted(std::span<const double> scores, std::span<const uint64_t> answers,
                               int64_t n, const Rejection& rule) {
   check_scores(scores, n);

@@ -13,9 +13,6 @@ namespace ingot {
 // Throws Error(argument) where the scores are no whole groups or one is NaN.
 std::vector<int64_t> best_of_n(std::span<const double> scores, int64_t n);
 
-// KL(best of n ‖ model) ≤ log n − (n − 1)/n, with equality where no two answers score alike.
-double best_of_n_kl(int64_t n);
-
 // Rejection sampling: the answers to keep for fine-tuning, as indices into scores. Those of at
 // least `least`, at most `most` of each prompt (0: all), the best first, each different answer
 // once. `answers`: anything that is equal for equal answers, one a score. Dong et al. 2023,

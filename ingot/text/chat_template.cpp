@@ -174,12 +174,18 @@ void check_texts(const Value& value, const std::string& where) {
 
 }  // namespace
 
-ChatTemplate::ChatTemplate(std::string_view source, Mapping tokens, std::string name)
+ChatTemplate::ChatTemplate(std::string_view source, Mapping tokens, std::string name,
+                           const std::vector<std::string>& further_stops)
     : tokens_(std::move(tokens)) {
   templates_.emplace_back("default", jinja::Template(source, std::move(name)));
   sources_.emplace_back("default", source);
   if (const std::string eos = token("eos_token"); !eos.empty()) {
     stops_.push_back(eos);
+  }
+  for (const std::string& stop : further_stops) {
+    if (!stop.empty() && std::find(stops_.begin(), stops_.end(), stop) == stops_.end()) {
+      stops_.push_back(stop);
+    }
   }
 }
 

@@ -24,8 +24,10 @@ struct ApplyOptions {
 // model was trained on.
 class ChatTemplate {
  public:
-  // One template; `tokens` holds bos_token, eos_token and other special tokens.
-  ChatTemplate(std::string_view source, jinja::Mapping tokens, std::string name);
+  // One template; `tokens` holds bos_token, eos_token and other special tokens. Generation stops at
+  // eos_token and at `further_stops`.
+  ChatTemplate(std::string_view source, jinja::Mapping tokens, std::string name,
+               const std::vector<std::string>& further_stops = {});
 
   // The template of a model folder, in the order of transformers: chat_template.jinja (and named
   // ones in additional_chat_templates/*.jinja), or `chat_template` of chat_template.json or

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "ingot/base/philox.h"
+#include "ingot/generate/best_of.h"
 #include "ingot/posttrain/answer_rows.h"
 #include "ingot/posttrain/best_of_n.h"
 #include "ingot/posttrain/reference_cache.h"
@@ -42,8 +43,8 @@ TEST(BestOfN, MovesAsFarFromTheModelAsItsBoundSays) {
   for (const double p : share) {
     kl += p > 0 ? p * std::log(p * cells) : 0;
   }
-  EXPECT_NEAR(kl, best_of_n_kl(n), 0.01);
-  EXPECT_EQ(best_of_n_kl(1), 0);
+  EXPECT_NEAR(kl, best_of_divergence(n), 0.01);
+  EXPECT_EQ(best_of_divergence(1), 0);
 }
 
 TEST(RejectionSampling, KeepsDifferentAnswersThatPassTheBestFirst) {

@@ -364,5 +364,13 @@ TEST(ChatCheck, ComparesIdsWhereATokenizerIsGiven) {
       << found;
 }
 
+TEST(ChatTemplate, StopsAtItsEndOfSequenceAndAtWhatItIsToldOnce) {
+  jinja::Mapping named;
+  named.set("eos_token", "</s>");
+  const ChatTemplate chat("{{ eos_token }}", named, "t", {"<|im_end|>", "</s>", ""});
+  EXPECT_EQ(chat.stops(), (std::vector<std::string>{"</s>", "<|im_end|>"}));
+  EXPECT_EQ(chat.apply({{make_message("user", "hi")}, {}}, {}), "</s>");
+}
+
 }  // namespace
 }  // namespace ingot
