@@ -1,15 +1,11 @@
 #include "ingot/cli/answer_data.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 
-#include "ingot/base/hash.h"
 #include "ingot/base/progress.h"
-#include "ingot/base/text_size.h"
+#include "ingot/cli/answer_samples.h"
 #include "ingot/cli/run_rows.h"
-#include "ingot/data/example_reader.h"
 #include "ingot/data/shuffle.h"
 #include "ingot/posttrain/answer_rows.h"
 #include "ingot/tensor/copy.h"
@@ -18,14 +14,6 @@
 namespace ingot {
 namespace {
 
-// One row of the data as tokens.
-struct AnswerSample {
-  std::vector<AnswerRow> answers;  // chosen, rejected; or one
-  double margin = 0;               // of the scores, where the row has them
-  bool wanted = true;
-};
-using Samples = std::vector<AnswerSample>;
-
 std::vector<int64_t> prompt_of(const AnswerRow& row) {
   const auto first = std::ranges::find(row.learnt, uint8_t{1}) - row.learnt.begin();
   return {row.ids.begin(), row.ids.begin() + first};
@@ -33,7 +21,8 @@ std::vector<int64_t> prompt_of(const AnswerRow& row) {
 
 class SampleList : public Dataset<const AnswerSample*> {
  public:
-  explicit SampleList(std::shared_ptr<const Samples> samples) : samples_(std::move(samples)) {}
+  explicit SampleList(std::shared_ptr<const AnswerSamples> samples)
+      : samples_(std::move(samples)) {}
   int64_t size() const override { return static_cast<int64_t>(samples_->size()); }
   const AnswerSample* get(int64_t i) const override {
     return &(*samples_)[static_cast<size_t>(i % size())];
@@ -54,38 +43,8 @@ class SampleList : public Dataset<const AnswerSample*> {
   }
 
  private:
-  std::shared_ptr<const Samples> samples_;
+  std::shared_ptr<const AnswerSamples> samples_;
 };
-
-struct Split {
-  std::shared_ptr<Samples> training = std::make_shared<Samples>();
-  std::shared_ptr<Samples> held_out = std::make_shared<Samples>();
-  int64_t dropped = 0, cut = 0;
-  std::string first_long;
-  std::string shown;
-  RowCounts counts;
-  Hasher content;
-};
-
-// An answer of an example as tokens; the one text of it in which the answer is learnt.
-AnswerRow row_of(const Example& example, size_t answer, const Renderer& renderer) {
-  for (const TokenRow& row : renderer(with_answer(example, answer))) {
-    if (row.targets() > 0) {
-      return {{row.ids.begin(), row.ids.end()}, row.learnt};
-    }
-  }
-  throw RowError(RowFault::untrained, example.place.text() + ": an answer has no token to learn");
-}
-
-// Cuts a row to `longest` inputs; false where nothing of the answer is left.
-bool cut_to(AnswerRow& row, int64_t longest) {
-  const auto most = static_cast<size_t>(longest + 1);
-  if (row.ids.size() > most) {
-    row.ids.resize(most);
-    row.learnt.resize(most);
-  }
-  return row.answer_tokens() > 0;
-}
 
 // The prompt of one row with the answer of another.
 AnswerRow with_answer_of(const AnswerRow& prompt, const AnswerRow& answer) {
@@ -99,113 +58,6 @@ AnswerRow with_answer_of(const AnswerRow& prompt, const AnswerRow& answer) {
     }
   }
   return out;
-}
-
-class Builder {
- public:
-  Builder(const Recipe& recipe, const Renderer& renderer, Split& out)
-      : recipe_(recipe), renderer_(renderer), out_(out) {
-    check(recipe.data.long_rows != "split", ErrorKind::config,
-          "data.long: an answer cannot be split and compared; choose drop, truncate or raise");
-  }
-
-  // `all_held_out`: of a file of its own.
-  void add(const Example& example, bool all_held_out) {
-    AnswerSample sample;
-    sample.wanted = example.wanted;
-    for (size_t i = 0; i < example.answers.size(); ++i) {
-      sample.answers.push_back(row_of(example, i, renderer_));
-    }
-    if (example.scores.size() == 2) {
-      sample.margin = example.scores[0] - example.scores[1];
-    }
-    if (!fits(example, sample)) {
-      return;
-    }
-    const uint64_t hash = content_hash(example);
-    out_.content.update(std::as_bytes(std::span(&hash, 1)));
-    const bool by_file = !recipe_.data.validation_files.empty();
-    const bool held = by_file ? all_held_out : is_held_out(hash, recipe_.data.validation_fraction);
-    (held ? out_.held_out : out_.training)->push_back(std::move(sample));
-  }
-
- private:
-  bool fits(const Example& example, AnswerSample& sample) {
-    const int64_t longest = recipe_.train.sequence;
-    int64_t inputs = 0;
-    for (const AnswerRow& row : sample.answers) {
-      inputs = std::max(inputs, static_cast<int64_t>(row.ids.size()) - 1);
-    }
-    if (inputs <= longest) {
-      return true;
-    }
-    const std::string where =
-        concat(example.place.text(), " has ", inputs, " tokens, train.sequence is ", longest);
-    check(recipe_.data.long_rows != "raise", ErrorKind::format, where,
-          "; lengthen train.sequence, or set data.long to drop or truncate");
-    out_.first_long = out_.first_long.empty() ? where : out_.first_long;
-    bool usable = recipe_.data.long_rows == "truncate";
-    for (AnswerRow& row : sample.answers) {
-      usable = usable && cut_to(row, longest);
-    }
-    ++(usable ? out_.cut : out_.dropped);
-    return usable;
-  }
-
-  const Recipe& recipe_;
-  const Renderer& renderer_;
-  Split& out_;
-};
-
-ReadOptions reading_options(const Recipe& recipe) { return tokenize_options(recipe.data).read; }
-
-// Pairs taken apart into a wanted and an unwanted answer.
-void take_apart(Samples& samples) {
-  Samples out;
-  for (AnswerSample& pair : samples) {
-    for (size_t i = 0; i < pair.answers.size(); ++i) {
-      const bool wanted = pair.answers.size() == 1 ? pair.wanted : i == 0;
-      out.push_back({{std::move(pair.answers[i])}, 0, wanted});
-    }
-  }
-  samples = std::move(out);
-}
-
-void read_files(const Recipe& recipe, const Renderer& renderer,
-                std::initializer_list<ExampleKind> kinds, Split& out) {
-  const DataConfig& data = recipe.data;
-  check(!data.files.empty(), ErrorKind::config, "data: no files are given; set data.files");
-  Builder builder(recipe, renderer, out);
-  const auto take = [&](const std::vector<std::string>& files, bool held_out) {
-    for (const std::string& file : files) {
-      ExampleReader reader(file, reading_options(recipe));
-      std::vector<Example> examples;
-      while (reader.next(examples)) {
-        for (const Example& example : examples) {
-          check(std::ranges::find(kinds, example.kind) != kinds.end(), ErrorKind::config,
-                example.place.text(), ": kind = \"", recipe.kind, "\" reads ",
-                recipe.kind == "kto" ? "answers with labels, or pairs"
-                                     : "pairs of a chosen and a rejected answer",
-                "; this row is ", name(example.kind));
-          builder.add(example, held_out);
-        }
-      }
-      out.counts.add(reader.counts());
-    }
-  };
-  take(data.files, false);
-  take(data.validation_files, true);
-}
-
-std::string sizes_of(const Split& split, const char* what) {
-  std::string out = fmt::format("{} training and {} held-out {}", split.training->size(),
-                                split.held_out->size(), what);
-  if (split.cut + split.dropped > 0) {
-    out += fmt::format("; too long: {} cut, {} dropped ({})", split.cut, split.dropped,
-                       split.first_long);
-  }
-  const std::string counts = split.counts.text();
-  return counts.empty() ? out : out + "\n" + counts;
 }
 
 // Rows of a batch of samples.
@@ -254,7 +106,7 @@ void append(const std::vector<const AnswerSample*>& samples, size_t answer,
   }
 }
 
-std::string shown_pair(const Samples& samples, const Tokenizer& tokenizer) {
+std::string shown_pair(const AnswerSamples& samples, const Tokenizer& tokenizer) {
   const Colours colours = standard_error_style().terminal ? Colours::terminal : Colours::none;
   std::string out;
   for (const AnswerRow& row : samples.front().answers) {
@@ -280,8 +132,8 @@ Opened open_answers(Recipe& recipe, std::initializer_list<ExampleKind> kinds, bo
   const Renderer renderer(
       reading.tokenizer, reading.chat,
       render_options(recipe.data, tokenizer, static_cast<uint64_t>(recipe.seed)));
-  Split split;
-  read_files(recipe, renderer, kinds, split);
+  AnswerSplit split;
+  read_answers(recipe, renderer, kinds, split);
   if (apart) {
     take_apart(*split.training);
     take_apart(*split.held_out);
@@ -296,7 +148,7 @@ Opened open_answers(Recipe& recipe, std::initializer_list<ExampleKind> kinds, bo
                          static_cast<double>(recipe.train.batch))));
   }
   Opened out;
-  out.data.sizes = sizes_of(split, what);
+  out.data.sizes = split.sizes(what);
   out.data.example = shown_pair(*split.training, tokenizer);
   out.data.codec = TextCodec(reading.tokenizer);
   out.data.chat = reading.chat;

@@ -10,6 +10,7 @@
 
 #include "ingot/autograd/grad_mode.h"
 #include "ingot/base/log.h"
+#include "ingot/cli/serve_bodies.h"
 #include "ingot/ops/reduce.h"
 #include "ingot/tensor/copy.h"
 #include "ingot/tensor/factories.h"
