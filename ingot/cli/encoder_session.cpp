@@ -162,6 +162,7 @@ Training EncoderSession::training(std::function<Batch(int64_t)> batch) {
   out.objective = objective_;
   out.optimizer = optimizer_.get();
   out.randomness = model_->randomness().get();
+  out.rows_alone = recipe_.kind != "embed";  // texts are told from one another
   return out;
 }
 

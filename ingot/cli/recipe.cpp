@@ -95,6 +95,9 @@ void check_recipe(const Recipe& recipe) {
         "train.batch_warmup: longer than the run: batch_warmup is ", recipe.train.batch_warmup,
         " steps, train.steps is ", recipe.train.steps);
   complete(recipe.model);
+  check(recipe.deterministic != "invariant" || run_kind(recipe.kind).rows == 1, ErrorKind::config,
+        "deterministic: \"invariant\" takes every row by itself, and kind = \"", recipe.kind,
+        "\" compares rows; choose \"layout\"");
   check(recipe.numbers.non_finite != "lower_scale" || recipe.dtype == "f16", ErrorKind::config,
         "numbers.non_finite: only f16 has a loss scale: dtype is ", recipe.dtype,
         "; choose halt or skip");

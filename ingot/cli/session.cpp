@@ -200,6 +200,7 @@ Training Session::training(std::function<Batch(int64_t)> batch) {
   out.objective = objective_;
   out.optimizer = optimizer_.get();
   out.randomness = model_->randomness().get();
+  out.rows_alone = run_kind(recipe_.kind).rows == 1;
   out.invariant = recipe_.deterministic == "invariant";
   out.numbers = recipe_.numbers;
   out.loss_unit = loss_unit(recipe_);

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "ingot/tensor/copy.h"
 #include "ingot/tensor/factories.h"
+#include "ingot/tensor/layout.h"
 
 namespace ingot {
 
@@ -24,6 +26,21 @@ Batch batch_of(std::span<const TokenWindow> windows, int64_t T) {
     labels += T;
   }
   return batch;
+}
+
+Batch row_of(const Batch& batch, int64_t row) {
+  const auto part = [row](const Tensor& x) { return copy_of(sliced(x, 0, row, row + 1)); };
+  Batch out{part(batch.ids), part(batch.labels), {}};
+  if (batch.documents) {
+    out.documents = part(*batch.documents);
+  }
+  if (batch.positions) {
+    out.positions = part(*batch.positions);
+  }
+  for (const auto& [name, column] : batch.columns) {
+    out.columns.add(name, part(column));
+  }
+  return out;
 }
 
 Batch batch_from(const Dataset<TokenWindow>& data, int64_t first, int64_t count, int64_t T) {

@@ -24,6 +24,9 @@ struct Batch {
 // id 0 and ignored labels. Throws Error(argument) for one that is longer, or of fewer than 2.
 Batch batch_of(std::span<const TokenWindow> windows, int64_t T);
 
+// One row of a batch by itself, with all that belongs to it.
+Batch row_of(const Batch& batch, int64_t row);
+
 // Samples first … first + count − 1 of a dataset as a batch.
 Batch batch_from(const Dataset<TokenWindow>& data, int64_t first, int64_t count, int64_t T);
 

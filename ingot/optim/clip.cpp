@@ -7,16 +7,11 @@
 #include "ingot/device/on_device.h"
 #include "ingot/kernels/magnitude.h"
 #include "ingot/kernels/optim.h"
+#include "ingot/optim/direction.h"
 #include "ingot/tensor/copy.h"
 
 namespace ingot {
 namespace {
-
-double sum_of_squares(const Tensor& x) {
-  double total = 0;
-  on_device(x.device(), [&](const auto& on) { kernels::sum_of_squares(on, x.view(), total); });
-  return total;
-}
 
 double largest_magnitude(const Tensor& x) {
   double most = 0;

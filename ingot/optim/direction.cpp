@@ -39,11 +39,13 @@ void mix_into(Tensor& s, double beta, const Tensor& x) {
   });
 }
 
-double frobenius_norm(const Tensor& x) {
+double sum_of_squares(const Tensor& x) {
   double total = 0;
   on_device(x.device(), [&](const auto& on) { kernels::sum_of_squares(on, x.view(), total); });
-  return std::sqrt(total);
+  return total;
 }
+
+double frobenius_norm(const Tensor& x) { return std::sqrt(sum_of_squares(x)); }
 
 double root_mean_square(const Tensor& x) {
   return x.elements() == 0 ? 0 : frobenius_norm(x) / std::sqrt(static_cast<double>(x.elements()));

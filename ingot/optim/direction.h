@@ -18,7 +18,8 @@ void move_along(Weight& p, const Tensor& u, double rate, double keep);
 // s ← β·s + (1−β)·x. Dense, of one shape and type.
 void mix_into(Tensor& s, double beta, const Tensor& x);
 
-// √Σ x² and √(Σ x² / n), in f64; 0 on the meta device.
+// Σ x², √Σ x² and √(Σ x² / n) of a dense x, in f64; 0 on the meta device.
+double sum_of_squares(const Tensor& x);
 double frobenius_norm(const Tensor& x);
 double root_mean_square(const Tensor& x);
 

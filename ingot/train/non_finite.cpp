@@ -8,20 +8,13 @@
 #include "ingot/autograd/backward.h"
 #include "ingot/autograd/record.h"
 #include "ingot/autograd/watch.h"
-#include "ingot/device/on_device.h"
-#include "ingot/kernels/magnitude.h"
+#include "ingot/optim/direction.h"
 #include "ingot/tensor/copy.h"
 #include "ingot/tensor/factories.h"
 #include "ingot/tensor/layout.h"
 
 namespace ingot {
 namespace {
-
-double sum_of_squares(const Tensor& x) {
-  double total = 0;
-  on_device(x.device(), [&](const auto& on) { kernels::sum_of_squares(on, x.view(), total); });
-  return total;
-}
 
 double value_at(const Tensor& x, int64_t i) {
   const Tensor whole = dense(x);
@@ -162,12 +155,7 @@ std::optional<NonFinite> found_in(const Batch& batch, int64_t first_sample, doub
 int64_t sample_by_rows(const Batch& batch, int64_t first_sample, double factor,
                        Training& training) {
   for (int64_t row = 0; row < batch.ids.size(0); ++row) {
-    const auto part = [&](const Tensor& x) { return copy_of(sliced(x, 0, row, row + 1)); };
-    Batch one{part(batch.ids), part(batch.labels), {}};
-    if (batch.documents) {
-      one.documents = part(*batch.documents);
-    }
-    if (found_in(one, first_sample + row, factor, training)) {
+    if (found_in(row_of(batch, row), first_sample + row, factor, training)) {
       return first_sample + row;
     }
   }
@@ -225,7 +213,7 @@ std::optional<NonFinite> find_non_finite(TrainState state, Training& training) {
     const Batch batch = next_batch(state, micro, training);
     std::optional<NonFinite> found = found_in(batch, state.position, factor, training);
     if (found) {
-      if (found->sample < 0) {
+      if (found->sample < 0 && training.rows_alone) {
         found->sample = sample_by_rows(batch, state.position, factor, training);
       }
       return found;

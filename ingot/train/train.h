@@ -72,7 +72,8 @@ struct Training {
   std::function<void()> before_update;  // before weights or optimizer state are written to
   std::function<void()> begin;          // forgets what the objective gathered in a step given up
   std::function<void(StepReport&)> after_update;  // what else changes in a step; adds metrics
-  bool invariant = false;  // the same bits for any division of a step into micro-batches
+  bool rows_alone = true;  // the objective of a row depends on no other row (not so in pairs)
+  bool invariant = false;  // the same bits for any division of a step; takes rows_alone
   NumbersConfig numbers;
   double loss_unit = 0;  // f16: gradients are those of the sum times loss_scale / this; 0: unscaled
   Rewind rewind;         // empty: the run never goes back

@@ -47,15 +47,6 @@ double forward_and_back(const Batch& batch, Accumulated& total, Training& traini
   return device.kind == DeviceKind::meta ? 0 : loss.sum.item();
 }
 
-Batch row_of(const Batch& batch, int64_t row) {
-  const auto part = [row](const Tensor& x) { return copy_of(sliced(x, 0, row, row + 1)); };
-  Batch out{part(batch.ids), part(batch.labels), {}};
-  if (batch.documents) {
-    out.documents = part(*batch.documents);
-  }
-  return out;
-}
-
 // Every row by itself, its randomness told by its place in the step, and order-free sums: nothing
 // depends on how the step is divided.
 class InvariantSums {
@@ -85,6 +76,8 @@ Accumulated accumulate_gradients(TrainState& state, Training& training) {
   total.factor = loss_factor(state, training);
   std::optional<InvariantSums> invariant;
   if (training.invariant) {
+    check(training.rows_alone, ErrorKind::argument,
+          "train: an invariant step takes every row by itself, and this objective compares rows");
     invariant.emplace(training.optimizer->parameters());
   }
   const int64_t count = micro_batches_of(state, training);

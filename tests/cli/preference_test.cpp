@@ -227,6 +227,8 @@ TEST_F(PreferenceRecipes, SayWhatTheyCannotUse) {
   EXPECT_THAT(refused({"model.from=\"\""}, 2), HasSubstr("data.tokenizer"));
   EXPECT_THAT(refused({"peft.base=\"file\""}, 2),
               HasSubstr("peft.base: \"file\" decodes the blocks of a GGUF file"));
+  EXPECT_THAT(refused({"deterministic=\"invariant\""}, 2),
+              HasSubstr("kind = \"dpo\" compares rows; choose \"layout\""));
   EXPECT_THAT(refused({"kind=\"distill\""}, 2), HasSubstr("distill.teacher: empty"));
   EXPECT_THAT(refused({"kind=\"kto\"", "train.accumulate=4"}, 2),
               HasSubstr("kto estimates its reference point in every micro-batch"));

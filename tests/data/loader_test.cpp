@@ -9,6 +9,7 @@
 #include "ingot/data/shuffle.h"
 #include "ingot/data/text.h"
 #include "ingot/data/token_file.h"
+#include "ingot/tensor/factories.h"
 #include "tests/support/message.h"
 #include "tests/support/paths.h"
 
@@ -44,6 +45,20 @@ TEST(Batch, PadsShortWindowsWithLabelsThatDoNotCount) {
   EXPECT_THAT(numbers(batch.labels), ElementsAre(6, -100, -100, 2, 3, 4));
   EXPECT_EQ(message_of(ErrorKind::argument, [&] { batch_of(windows, 2); }),
             "batch: a window of 4 tokens does not fit rows of 2: it takes 2 to 3");
+}
+
+TEST(Batch, ARowByItselfKeepsAllThatBelongsToIt) {
+  Batch batch = batch_from(Tens(), 1, 2, 2);
+  batch.documents = tensor_of(std::vector<int64_t>{0, 0, 0, 1}, {2, 2});
+  batch.positions = tensor_of(std::vector<int64_t>{0, 1, 0, 0}, {2, 2});
+  batch.columns.add("weight", tensor_of(std::vector<int64_t>{7, 8}, {2}));
+  const Batch one = row_of(batch, 1);
+  EXPECT_EQ(one.ids.shape(), Shape({1, 2}));
+  EXPECT_EQ(one.ids.values<int64_t>()[0], batch.ids.values<int64_t>()[2]);
+  EXPECT_EQ(one.labels.values<int64_t>()[1], batch.labels.values<int64_t>()[3]);
+  EXPECT_EQ(one.documents->values<int64_t>()[1], 1);
+  EXPECT_EQ(one.positions->values<int64_t>()[1], 0);
+  EXPECT_EQ(one.columns.at("weight").values<int64_t>()[0], 8);
 }
 
 std::vector<int64_t> step_samples(const BatchShape& shape, int64_t step) {

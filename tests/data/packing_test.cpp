@@ -6,7 +6,6 @@
 
 #include "ingot/data/batch.h"
 #include "ingot/data/fim.h"
-#include "ingot/data/masked_tokens.h"
 #include "ingot/data/mixture.h"
 #include "tests/support/message.h"
 #include "tests/support/oracle.h"
@@ -125,38 +124,6 @@ TEST(Fim, RefusesCutsOutsideTheTextAndDrawsThemInside) {
   for (const int64_t count : seen) {
     EXPECT_NEAR(static_cast<double>(count), 1000, 120);
   }
-}
-
-TEST(MaskedTokens, AreChosenAndReplacedInTheirShares) {
-  MaskedTokensConfig config;
-  config.mask_token = 99;
-  config.vocabulary = 100;
-  std::vector<int64_t> ids(20000);
-  for (size_t i = 0; i < ids.size(); ++i) {
-    ids[i] = static_cast<int64_t>(i % 90);
-  }
-  const auto special = [](int64_t id) { return id < 5; };
-  const MaskedTokens got = masked_tokens(ids, {7, 0, 0}, config, special);
-  double chosen = 0, masked = 0, changed = 0, specials = 0;
-  for (size_t i = 0; i < ids.size(); ++i) {
-    if (got.labels[i] == ignored_label) {
-      EXPECT_EQ(got.ids[i], ids[i]);
-      continue;
-    }
-    EXPECT_EQ(got.labels[i], ids[i]);
-    specials += special(ids[i]) ? 1 : 0;
-    ++chosen;
-    masked += got.ids[i] == 99 ? 1 : 0;
-    changed += got.ids[i] != 99 && got.ids[i] != ids[i] ? 1 : 0;
-  }
-  EXPECT_EQ(specials, 0);
-  EXPECT_NEAR(chosen / (20000 * 85.0 / 90), 0.15, 0.01);
-  EXPECT_NEAR(masked / chosen, 0.8, 0.03);
-  EXPECT_NEAR(changed / chosen, 0.1, 0.02);
-  EXPECT_EQ(masked_tokens(ids, {7, 0, 0}, config, special).ids, got.ids);
-  config.mask_token = 100;
-  EXPECT_THAT(message_of(ErrorKind::argument, [&] { masked_tokens(ids, {}, config); }),
-              HasSubstr("the mask token 100 is outside the vocabulary of 100"));
 }
 
 class Numbered : public Dataset<int64_t> {

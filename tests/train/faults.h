@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "ingot/autograd/record.h"
+#include "ingot/tensor/copy.h"
 #include "ingot/train/diagnosis.h"
 #include "tests/train/tiny.h"
 

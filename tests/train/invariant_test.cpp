@@ -8,6 +8,7 @@
 #include "ingot/base/exact_sum.h"
 #include "ingot/base/hash.h"
 #include "ingot/train/recheck.h"
+#include "tests/support/op_case.h"
 #include "tests/train/faults.h"
 
 namespace ingot::testing {
@@ -100,6 +101,14 @@ TEST(Invariant, AgreesWithTheUsualSumsUpToRounding) {
   };
   const double usual = gradients(false);
   EXPECT_NEAR(gradients(true), usual, 1e-6 * usual);
+}
+
+TEST(Invariant, RefusesAnObjectiveThatComparesRows) {
+  Patient patient(1);
+  patient.training.invariant = true;
+  patient.training.rows_alone = false;
+  expect_error([&] { train(patient.state, patient.training); },
+               "takes every row by itself, and this objective compares rows");
 }
 
 }  // namespace
