@@ -95,6 +95,11 @@ void check_recipe(const Recipe& recipe) {
         "train.batch_warmup: longer than the run: batch_warmup is ", recipe.train.batch_warmup,
         " steps, train.steps is ", recipe.train.steps);
   complete(recipe.model);
+  const bool in_few_bits = recipe.peft.on() && recipe.peft.base != "as_is";
+  check(recipe.products == "plain" || (recipe.model.moe.experts == 0 && !in_few_bits),
+        ErrorKind::config, "products: \"", recipe.products, "\" rounds dense linear maps, not ",
+        in_few_bits ? concat("weights kept as peft.base = \"", recipe.peft.base, "\"") : "experts",
+        "; set products = \"plain\"");
   check(recipe.deterministic != "invariant" || run_kind(recipe.kind).rows == 1, ErrorKind::config,
         "deterministic: \"invariant\" takes every row by itself, and kind = \"", recipe.kind,
         "\" compares rows; choose \"layout\"");

@@ -8,6 +8,7 @@
 #include "ingot/base/files.h"
 #include "ingot/base/log.h"
 #include "ingot/cli/commands.h"
+#include "ingot/cli/run_answers.h"
 #include "ingot/cli/run_data.h"
 #include "ingot/cli/run_folder.h"
 #include "ingot/cli/session.h"
@@ -86,6 +87,7 @@ Replayed replay(const Arguments& arguments, const RunFolder& folder, const Recip
     session.state = *state;
   }
   out.from = session.state.step;
+  prepare_answers(session, data, folder);
   const auto entries = steps_between(folder, out.from, arguments.step);
   Training training = session.training(data.batch);
   const JournalEntry* entry = nullptr;

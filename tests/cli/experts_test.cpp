@@ -70,6 +70,14 @@ TEST_F(Experts, ARecipeGivesADenseModelExpertsThatStartWithItsLoss) {
               ::testing::HasSubstr(R"("model_type": "mixtral")"));
 }
 
+TEST_F(Experts, AreNotRoundedToFewBitsAndSaySo) {
+  const Workplace work;
+  const Outcome outcome = work.run(
+      work.train("rounded", {"--set", "model.architecture=mixtral", "--set", "products=fp8"}));
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err, ::testing::HasSubstr("\"fp8\" rounds dense linear maps, not experts"));
+}
+
 TEST_F(Experts, AQwen3MoeLearnsWithBalancedExperts) {
   expect_learned({{"model.architecture=qwen3_moe", "model.moe.hidden=16", "model.moe.balance=0.05"},
                   0.5,

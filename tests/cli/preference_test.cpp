@@ -121,6 +121,9 @@ TEST_F(PreferenceRecipes, OfAllWeightsCompareWithWhatTheReferenceGaveBefore) {
   EXPECT_NEAR(std::stod(logged(work() / "run", "loss").front().substr(2)), std::log(2.0), 1e-5);
   EXPECT_TRUE(std::filesystem::exists(work() / "run/reference.safetensors"));
   EXPECT_FALSE(model_bytes(work() / "run").empty());
+  const Outcome again = work().run({"replay", "run", "--step", "3"});
+  EXPECT_EQ(again.code, 0) << again.err;
+  EXPECT_THAT(again.out, HasSubstr("the same, bit for bit"));
   // The first step is that of a run whose reference is computed beside it: the adapter starts as
   // the model itself.
   ASSERT_EQ(train("lora", {"train.steps=1"}).code, 0);
@@ -227,6 +230,8 @@ TEST_F(PreferenceRecipes, SayWhatTheyCannotUse) {
   EXPECT_THAT(refused({"model.from=\"\""}, 2), HasSubstr("data.tokenizer"));
   EXPECT_THAT(refused({"peft.base=\"file\""}, 2),
               HasSubstr("peft.base: \"file\" decodes the blocks of a GGUF file"));
+  EXPECT_THAT(refused({"products=fp8", "peft.base=nf4"}, 2),
+              HasSubstr("not weights kept as peft.base = \"nf4\""));
   EXPECT_THAT(refused({"deterministic=\"invariant\""}, 2),
               HasSubstr("kind = \"dpo\" compares rows; choose \"layout\""));
   EXPECT_THAT(refused({"kind=\"distill\""}, 2), HasSubstr("distill.teacher: empty"));
