@@ -159,6 +159,10 @@ RunData open_text_or_rows(Recipe& recipe, const std::filesystem::path& cache) {
 
 RunData open_run_data(Recipe& recipe, const std::filesystem::path& cache) {
   RunData out = run_kind(recipe.kind).open(recipe, cache);
+  check(out.sets.size() == recipe.evaluate.sets.size(), ErrorKind::config,
+        "evaluate.sets: are plain texts, and this run reads rows; measure them afterwards with "
+        "`ingot "
+        "eval MODEL --text FILE`");
   check_recipe(recipe);
   return out;
 }

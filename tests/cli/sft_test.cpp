@@ -141,6 +141,8 @@ TEST_F(SftCommands, NameWhatIsWrong) {
   EXPECT_THAT(refused({"data.weights=[1,2]"}, 2), HasSubstr("data.weights: 2 weights for 1 files"));
   EXPECT_THAT(refused({"train.freeze=[\"layer.*\"]"}, 2),
               HasSubstr("freeze: no parameter matches 'layer.*'"));
+  EXPECT_THAT(refused({"evaluate.sets=[\"more=chats.jsonl\"]"}, 2),
+              HasSubstr("evaluate.sets: are plain texts, and this run reads rows"));
   EXPECT_THAT(refused({"data.fim_rate=0.5"}, 2), HasSubstr("has no tokens for filling in"));
   EXPECT_THAT(refused({"data.validation_fraction=0"}, 2), HasSubstr("nothing is held out"));
   put(work() / "pairs.jsonl", "{\"prompt\": \"a\", \"chosen\": \"b\", \"rejected\": \"c\"}\n");
