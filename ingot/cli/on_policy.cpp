@@ -11,7 +11,7 @@ namespace ingot {
 namespace {
 
 // A row of a batch as it was before it became one.
-AnswerRow row_of(const Batch& batch, int64_t row) {
+AnswerRow answer_of(const Batch& batch, int64_t row) {
   const auto T = static_cast<size_t>(batch.ids.size(1));
   const auto ids = batch.ids.values<int64_t>().subspan(static_cast<size_t>(row) * T, T);
   const auto labels = batch.labels.values<int64_t>().subspan(static_cast<size_t>(row) * T, T);
@@ -60,7 +60,7 @@ Batch on_policy_batch(const Decoder& model, const Batch& batch, const DistillRun
   std::vector<Tokens> prompts;
   std::vector<size_t> owners;
   for (int64_t r = 0; r < batch.ids.size(0); ++r) {
-    AnswerRow row = row_of(batch, r);
+    AnswerRow row = answer_of(batch, r);
     const auto first = std::ranges::find(row.learnt, uint8_t{1}) - row.learnt.begin();
     if (first < static_cast<int64_t>(row.ids.size()) && first > 0 &&
         draws.uniform(static_cast<uint64_t>(r)) < static_cast<float>(config.on_policy)) {
@@ -93,7 +93,7 @@ void add_context(Batch& batch, const TeacherContext& context) {
   check_apart(batch, "distill.context");
   std::vector<AnswerRow> rows;
   for (int64_t r = 0; r < batch.ids.size(0); ++r) {
-    AnswerRow row = row_of(batch, r);
+    AnswerRow row = answer_of(batch, r);
     const int64_t at = !row.ids.empty() && row.ids[0] == context.begin ? 1 : 0;
     row.ids.insert(row.ids.begin() + at, context.tokens.begin(), context.tokens.end());
     row.learnt.insert(row.learnt.begin() + at, context.tokens.size(), 0);
