@@ -21,6 +21,7 @@
 #include "ingot/quant/nf4.h"
 #include "ingot/tensor/copy.h"
 #include "ingot/tensor/factories.h"
+#include "tests/support/op_case.h"
 
 namespace ingot::testing {
 namespace {
