@@ -33,7 +33,8 @@ std::string settings_hash(const GenerateArguments& a, const GenerateConfig& conf
       config.sampling.typical_p, ' ', config.rules.repetition_penalty, ' ',
       config.rules.presence_penalty, ' ', config.rules.frequency_penalty, ' ', a.truncate, ' ',
       a.log_probabilities, a.prompt_log_probabilities, a.parse_special, '\n', a.model.path, '\n',
-      a.model.dtype, a.model.int8, a.model.kv, '\n', a.regex, '\n', a.schema, '\n');
+      a.model.dtype, a.model.int8, a.model.kv == "model" ? std::string() : a.model.kv, '\n',
+      a.regex, '\n', a.schema, '\n');
   for (const int64_t token : config.stop_tokens) {
     all += concat(token, ',');
   }
