@@ -11,7 +11,9 @@ operations. They run without OPENBLAS_CORETYPE and OPENBLAS_L2_SIZE in their env
 these are set for other programs, and they cripple the OpenBLAS that PyTorch multiplies with. A PyTorch that
 multiplies f32 with the reference BLAS (Debian's libblas3, several times slower) is no peer: it is refused,
 `apt-get install libopenblas0-pthread` mends it. Without PyTorch or torch_train.py, Ingot is compared with the
-limit alone.
+limit alone. Of what reads and writes text they are npm's tokenizers, tiktoken and node-llama-cpp (llama.cpp), through
+bench/node_peers.mjs, in the folder --node, into which npm installs them without their scripts where they are not there;
+these cases read the corpora of the folder --data.
 
 Exits 1 where something asked for is missed, 2 where a side does not run or does not end within --limit.
 """
@@ -27,10 +29,12 @@ import subprocess
 import sys
 
 import compare_cases
+import compare_files
 import compare_results
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE, RECORD = ROOT / "bench/RESULTS.md", ROOT / "bench/results.json"
+PACKAGES = ("tokenizers@0.23", "tiktoken@1", "node-llama-cpp@3", "@node-llama-cpp/linux-x64@3")
 KEPT_FROM_PEERS = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
 EXAMPLE = "example: bench/compare.py --only gpt2-124m-b4-t256-bf16 attention-t4096 --turns 3"
 
@@ -94,6 +98,8 @@ class Sides:
     def __init__(self, chosen):
         self.ingot, self.python = chosen.ingot, chosen.python
         self.limit, self.threads = chosen.limit, chosen.threads
+        self.node = chosen.node
+        self.packages = None  # versions of npm's, once looked for
         self.torch = None  # its version, once looked for
         self.peak = None  # what `ingot bench peak` measured
 
@@ -101,8 +107,16 @@ class Sides:
         command = [self.ingot, *arguments]
         return read_json(command, call(command, self.limit, threads=self.threads), read)
 
-    def ask_peer(self, arguments, read):
-        command = [self.python, *arguments]
+    def has(self, kind):
+        return self.torch if kind == "torch" else self.packages
+
+    def peer_command(self, arguments, kind="torch"):
+        if kind == "node":
+            return ["node", "bench/node_peers.mjs", self.node, *arguments]
+        return [self.python, *arguments]
+
+    def ask_peer(self, arguments, read, kind="torch"):
+        command = self.peer_command(arguments, kind)
         return read_json(command, call(command, self.limit, KEPT_FROM_PEERS, self.threads), read)
 
     def find_torch(self):
@@ -115,6 +129,20 @@ class Sides:
             raise Failed(f"PyTorch {found['version']} multiplies with neither OpenBLAS, MKL nor BLIS: no fair peer; "
                          "apt-get install libopenblas0-pthread, or give another one with --python")
         self.torch = f"{found['version']} with {found['multiplies_with']}"
+
+    def find_packages(self):
+        """npm's packages; installs those that are missing."""
+        names = [package.rsplit("@", 1)[0] for package in PACKAGES]
+        about = [ROOT / self.node / "node_modules" / name / "package.json" for name in names]
+        try:
+            if not all(path.exists() for path in about):
+                (ROOT / self.node).mkdir(parents=True, exist_ok=True)
+                call(["npm", "install", "--prefix", self.node, "--ignore-scripts", "--no-audit", "--no-fund",
+                      *PACKAGES], self.limit)
+            self.packages = [f"{name} {json.loads(path.read_text())['version']}"
+                             for name, path in zip(names[:3], about)]
+        except (Failed, OSError) as failure:
+            say(f"no packages of npm (--node FOLDER): texts are not compared with a peer: {failure}")
 
     def measure_peak(self):
         def read(result):
@@ -137,6 +165,7 @@ def versions(sides):
         found.append(f"kernels {entries['kernels run with']}")
     if sides.torch:
         found.append(f"PyTorch {sides.torch}")
+    found += sides.packages or []
     return found + [f"{sides.threads} threads"]
 
 
@@ -159,7 +188,7 @@ def machine():
 def turn_of_peer(case, sides):
     """A reading of the peer, or words that say why there is none."""
     try:
-        return sides.ask_peer(case.peer, case.read_peer), None
+        return sides.ask_peer(case.peer, case.read_peer, case.peer_of), None
     except TooSlow:
         return None, f"none: {case.work} did not end in {sides.limit:g} s"
     except Failed as failure:
@@ -170,7 +199,7 @@ def turn_of_peer(case, sides):
 def compare(case, sides, turns):
     """The rows of a case. A peer that failed once is not run again; where Ingot fails, so does the case."""
     ours, peers, peer_failure = [], [], None
-    with_peer = case.peer and sides.torch
+    with_peer = case.peer and sides.has(case.peer_of)
     main_measure = case.questions[0].measure
     for turn in range(1, turns + 1):
         ours.append(sides.ask_ingot(case.ours, lambda result: case.read(result, sides.peak)))
@@ -229,6 +258,10 @@ def arguments():
                         metavar="PROGRAM", help="default build/release/ingot")
     parser.add_argument("--peers", default=str(ROOT.parent / "shared/peers"), type=from_root,
                         metavar="FOLDER", help="where torch_train.py is (default ../shared/peers)")
+    parser.add_argument("--data", default=str(ROOT.parent / "shared/data"), type=from_root, metavar="FOLDER",
+                        help="corpora and tokenizers (default ../shared/data)")
+    parser.add_argument("--node", default="build/bench/node", type=from_root, metavar="FOLDER",
+                        help="where npm's packages are, or are put (default build/bench/node)")
     parser.add_argument("--python", default=default_python(), type=program, metavar="PROGRAM",
                         help="a Python that has PyTorch")
     parser.add_argument("--json", action="store_true", help="print JSON instead of the table")
@@ -242,19 +275,24 @@ def cases_of(parser, chosen):
     there = (ROOT / torch_train).is_file()
     if not there:
         say(f"no {torch_train} (--peers FOLDER): training steps are compared with the machine's limit only")
-    every = compare_cases.all_cases(ROOT, str(torch_train) if there else None, chosen.threads)
+    files = None
+    if (ROOT / chosen.data).is_dir():
+        files = compare_files.Files((ROOT / chosen.data).resolve(), ROOT / "build/bench", chosen.ingot, ROOT)
+    else:
+        say(f"no {chosen.data} (--data FOLDER): nothing of texts is compared")
+    every = compare_cases.all_cases(ROOT, str(torch_train) if there else None, chosen.threads, files)
     names = [case.name for case in every]
     for name in chosen.only or ():
         if name not in names:
             parser.error(f"--only: no case {name}; the cases are {', '.join(names)}")
-    return [case for case in every if case.name in (chosen.only or names)], names
+    return [case for case in every if case.name in (chosen.only or names)], names, files
 
 
 def show(cases, sides):
     for case in cases:
         print(case.name)
         print("  Ingot:", shlex.join([sides.ingot, *case.ours]))
-        print("  peer: ", shlex.join([sides.python, *case.peer]) if case.peer else "none")
+        print("  peer: ", shlex.join(sides.peer_command(case.peer, case.peer_of)) if case.peer else "none")
 
 
 def command_shown():
@@ -263,18 +301,23 @@ def command_shown():
     return shlex.join(["bench/compare.py", *words])
 
 
-def prepare(chosen, sides):
-    """Looks for the peer, measures the machine's limits, and describes the run."""
+def prepare(cases, chosen, sides, files):
+    """Looks for the peers, makes what cases read, measures the machine's limits, and describes the run."""
     load = os.getloadavg()[0]
-    sides.find_torch()
+    if any(case.peer_of == "torch" for case in cases):
+        sides.find_torch()
+    if any(case.peer_of == "node" for case in cases):
+        sides.find_packages()
+    for name in sorted({name for case in cases for name in case.files}):
+        files.make(name)
     sides.measure_peak()
     return {"date": datetime.date.today().isoformat(), "command": command_shown(), "turns": chosen.turns,
             "versions": versions(sides), "load": load, "peak": sides.peak}
 
 
-def run_all(cases, names, chosen, sides):
+def run_all(cases, names, chosen, sides, files):
     """Compares and returns the exit status. Writes after each case: a stopped run keeps what it has."""
-    run, records, status = prepare(chosen, sides), [], 0
+    run, records, status = prepare(cases, chosen, sides, files), [], 0
     for case in cases:
         try:
             rows = compare(case, sides, chosen.turns)
@@ -294,7 +337,7 @@ def run_all(cases, names, chosen, sides):
 
 def main():
     parser, chosen = arguments()
-    cases, names = cases_of(parser, chosen)
+    cases, names, files = cases_of(parser, chosen)
     sides = Sides(chosen)
     if chosen.list:
         show(cases, sides)
@@ -302,7 +345,7 @@ def main():
     try:
         if not chosen.no_write:
             compare_results.parts_of(PAGE)  # says what is wrong with the page before hours of measuring
-        return run_all(cases, names, chosen, sides)
+        return run_all(cases, names, chosen, sides, files)
     except (Failed, compare_results.PageError) as failure:
         say(failure)
         return 2

@@ -1,4 +1,5 @@
 """The comparisons of bench/compare.py: how each side is called, what is read from it, what is asked."""
+import json
 import tomllib
 from dataclasses import dataclass
 from typing import Callable
@@ -19,6 +20,8 @@ class Measure:
 
 SPEED = Measure("speed", "tokens/s", 1)
 TIME = Measure("time", "ms", 1e3, inverse=True)
+RATE = Measure("speed", "MB/s", 1e-6)
+PROMPT = Measure("prompt", "GFLOP/s", 1e-9)
 MEMORY = Measure("peak memory", "MiB", 2**-20)
 
 
@@ -55,9 +58,11 @@ class Case:
     questions: tuple[Question, ...]
     ours: list[str]  # after `ingot`
     read: Callable[[dict, dict], Reading]  # of what Ingot printed and what `ingot bench peak` printed
-    peer: list[str] | None  # after `python`
+    peer: list[str] | None  # after `python`, or after `node` and the folder of its packages
     read_peer: Callable[[dict], Reading] | None
     work: str = "one turn"  # what the peer does in a turn
+    peer_of: str = "torch"  # or "node"
+    files: tuple[str, ...] = ()  # that it reads, of bench/compare_files.py
 
 
 def asked(ratio=None, share=None):
@@ -123,14 +128,68 @@ def optimizer(name, torch_ops, questions, threads):
 def generation(name, recipe, questions):
     def read(result, peak):
         speed = result["tokens_per_second"]
-        return Reading({SPEED: speed}, {SPEED: speed / result["share"]})
+        return Reading({SPEED: speed, PROMPT: result["prompt_flops_per_second"]},
+                       {SPEED: speed / result["share"], PROMPT: peak["bf16_flops"]})
 
-    ours = ["bench", "generate", recipe, "--set", "dtype=bf16", "--json"]
+    ours = ["bench", "generate", recipe, "--set", "dtype=bf16", "--prompt", "512", "--json"]
     return Case(name, questions, ours, read, None, None)
 
 
-def all_cases(root, torch_train, threads):
-    """Every case, in the order of the table. `torch_train`: the peer's program, None where there is none."""
+def node_case(name, questions, ours, read, job, read_peer, files):
+    return Case(name, questions, ours, read, [json.dumps(job)], read_peer, peer_of="node", files=files)
+
+
+def encoding(name, files, kind, own, theirs, text, ratio):
+    """A tokenizer over a text, line by line, one thread on either side. `files`: of bench/compare_files.py."""
+    job = {"kind": kind, "tokenizer": theirs, "file": str(files.path(text)), "threads": 1}
+
+    def read(result, peak=None):
+        return Reading({RATE: files.path(text).stat().st_size / result["seconds"]}, {})
+
+    return node_case(name, (Question(RATE, asked(ratio=ratio)),),
+                     ["bench", "tokenizer", "encode", own, str(files.path(text)), "--json"], read, job, read,
+                     (text, "qwen3.json"))
+
+
+def bpe_training(name, files, text, threads):
+    job = {"kind": "train", "files": [str(files.path(text))], "threads": threads}
+
+    def read(result, peak=None):
+        return Reading({TIME: result["seconds"]}, {})
+
+    return node_case(name, (Question(TIME, asked(ratio=2)),),
+                     ["bench", "tokenizer", "train", str(files.path(text)), "--json"], read, job, read,
+                     (text,))
+
+
+def beside_llama_cpp(name, files, batch, ratio, threads):
+    """One GGUF file of random bf16 weights, written from by either program: `batch` texts at once."""
+    model = str(files.path("llama.gguf"))
+    job = {"kind": "llama", "model": model, "batch": batch, "prompt": 16, "tokens": 64, "threads": threads}
+
+    def read(result, peak):
+        speed = result["tokens_per_second"]
+        return Reading({SPEED: speed}, {SPEED: speed / result["share"]})
+
+    return node_case(name, (Question(SPEED, asked(ratio=ratio)),),
+                     ["bench", "generate", model, "--batch", str(batch), "--prompt", "16", "--tokens", "64", "--json"],
+                     read, job, lambda result: Reading({SPEED: result["tokens"] / result["seconds"]}, {}), ("llama.gguf",))
+
+
+def text_cases(files, threads):
+    """What tokenizes, beside the packages of npm. English and code are asked to be twice as fast."""
+    texts, out = (("english", 2), ("code", 2), ("japanese", 1)), []
+    qwen, ranks = str(files.path("qwen3.json")), str(files.path("cl100k_base.tiktoken"))
+    for text, ratio in texts:
+        out.append(encoding(f"encode-qwen3-{text}", files, "tokenizers", qwen, qwen, text, ratio))
+    for text, ratio in texts:
+        out.append(encoding(f"encode-cl100k-{text}", files, "tiktoken", ranks, "cl100k_base", text, ratio))
+    return out + [bpe_training(f"train-bpe-{text}", files, text, threads) for text, _ in texts]
+
+
+def all_cases(root, torch_train, threads, files):
+    """Every case, in the order of the table. `torch_train`: the peer's program, None where there is none; `files`:
+    what the cases of texts read (bench/compare_files.py), None where there is no data."""
     gpt2, llama, ops = "recipes/gpt2-124m.toml", "recipes/llama-12m.toml", "bench/torch_ops.py"
 
     def step(name, recipe, dtype, batch, sequence, steps, *questions):
@@ -154,5 +213,9 @@ def all_cases(root, torch_train, threads):
                   "linear_cross_entropy", (Question(TIME, asked(ratio=2)), Question(MEMORY, asked(ratio=0.2))),
                   threads, rows=8 * 1024),
         optimizer("adamw-124m", ops, (Question(TIME, asked(share=0.75)),), threads),
-        generation("generate-gpt2-124m-bf16-b1", gpt2, (Question(SPEED, asked(share=0.70)),)),
-    ]
+        generation("generate-gpt2-124m-bf16-b1", gpt2,
+                   (Question(SPEED, asked(share=0.70)), Question(PROMPT, asked(share=0.50)))),
+    ] + (text_cases(files, threads) + [
+        beside_llama_cpp("generate-llama-cpp-b1", files, 1, 1, threads),
+        beside_llama_cpp("generate-llama-cpp-b16", files, 16, 2, threads),
+    ] if files else [])

@@ -6,7 +6,8 @@
 
 Good requests (chat where the model has a template, completions, embeddings; whole and streamed) must be answered 200
 with whole answers, and equal requests with a seed must get equal texts. Bad ones (malformed JSON and HTTP, wrong fields,
-oversize bodies, slow and vanishing clients) must be answered 4xx, or closed, never 5xx. With --pid the server's resident
+oversize bodies, slow and vanishing clients) must be answered 4xx, or closed, never 5xx. Keep fewer clients than the
+server's --queue, so that 429 is a fault too. With --pid the server's resident
 memory is read every ten seconds: its growth over the second half is printed, and more than --most-growth MiB is a leak.
 Exits 0 if all held. Needs Python's standard library alone.
 """
@@ -65,7 +66,7 @@ class Soak:
         kind = rng.random()
         if kind < 0.1:
             status, text = self.call("/v1/embeddings", {"input": [prompt, "x"]})
-            if status not in (200, 429) or (status == 200 and len(json.loads(text)["data"]) != 2):
+            if status != 200 or len(json.loads(text)["data"]) != 2:
                 self.fault(f"embeddings: {status} {text[:200]}")
             self.count("embeddings")
             return
@@ -75,9 +76,6 @@ class Soak:
         else:
             body["prompt"] = prompt
         status, text = self.call("/v1/chat/completions" if chat else "/v1/completions", body)
-        if status == 429:
-            self.count("busy")
-            return
         if status != 200:
             self.fault(f"good request: {status} {text[:200]}")
             return
@@ -115,8 +113,14 @@ class Soak:
         bodies = [body[:cut], body[:cut] + chr(rng.randrange(32, 126)) * 3 + body[cut:], "", "[]", "{}",
                   '{"prompt": 3}', '{"prompt": "x", "n": 99}', '{"prompt": "x", "temperature": "hot"}',
                   '{"prompt": "x", "model": "no such model"}', '{"messages": []}', "[" * 5000, "\u00e9" * 100]
-        status, text = self.call(rng.choice(["/v1/completions", "/v1/chat/completions", "/v1/embeddings", "/nowhere"]),
-                                 None, raw=rng.choice(bodies).encode())
+        raw = rng.choice(bodies).encode() if rng.random() > 0.02 else b" " * self.arguments.oversize
+        path = rng.choice(["/v1/completions", "/v1/chat/completions", "/v1/embeddings", "/nowhere"])
+        try:
+            status, text = self.call(path, None, raw=raw)
+        except ConnectionError:
+            if len(raw) < self.arguments.oversize:
+                raise
+            status, text = 413, '{"error": {"message": "closed while it was being sent"}}'
         if status >= 500:
             self.fault(f"bad request: {status} {text[:200]}")
         elif status >= 400 and "message" not in json.loads(text)["error"]:
@@ -132,7 +136,7 @@ class Soak:
             request = bytes(b if rng.random() > 0.02 else rng.randrange(256) for b in request)
         with socket.create_connection((self.arguments.host, self.arguments.port), timeout=10) as client:
             client.sendall(request[:rng.randrange(1, len(request) + 1)])
-            time.sleep(rng.random() * 0.2)
+            time.sleep(rng.random() * (0.2 if rng.random() < 0.95 else 3))
             if rng.random() < 0.3:
                 client.settimeout(0.2)
                 try:
@@ -186,6 +190,7 @@ def main():
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--clients", type=int, default=16)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--oversize", type=int, default=(4 << 20) + 1, help="bytes of a body above the server's --max-body")
     parser.add_argument("--pid", type=int, help="of the server, to watch its memory")
     parser.add_argument("--most-growth", type=float, default=16, help="MiB over the second half")
     sys.exit(Soak(parser.parse_args()).run())

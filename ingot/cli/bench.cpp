@@ -97,10 +97,14 @@ void add_optim(CLI::App& verb) {
 
 void add_generate(CLI::App& verb) {
   CLI::App* generate = verb.add_subcommand(
-      "generate", "Tokens per second of a recipe's model, beside the memory's bandwidth.");
+      "generate",
+      "Tokens per second of a model, beside the memory's bandwidth and the speed of products.");
   generate->footer("Example: ingot bench generate recipes/gpt2-124m.toml --batch 8");
   auto arguments = std::make_shared<GenerateBench>();
-  generate->add_option("recipe", arguments->recipe, "TOML file")->required();
+  generate
+      ->add_option("model", arguments->model,
+                   "a recipe (TOML), whose model has random weights; or a folder or GGUF file")
+      ->required();
   generate->add_option("--set", arguments->assignments,
                        "KEY=VALUE over the recipe, any number of times");
   generate->add_option("--batch", arguments->batch, "texts side by side")
@@ -110,6 +114,8 @@ void add_generate(CLI::App& verb) {
   generate->add_option("--tokens", arguments->tokens, "tokens written after it")
       ->check(CLI::Range(int64_t{2}, int64_t{1} << 40));
   generate->add_flag("--int8", arguments->int8, "weights of linear maps in 8 bits");
+  generate->add_option("--kv", arguments->kv, "keys and values in the model's type or in int8")
+      ->check(CLI::IsMember({"model", "int8"}));
   generate->add_flag("--json", arguments->json, "print JSON");
   generate->callback([arguments] { bench_generate(*arguments); });
 }

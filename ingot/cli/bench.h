@@ -42,12 +42,13 @@ struct OptimBench {
 void bench_optim(const OptimBench& arguments);
 
 struct GenerateBench {
-  std::string recipe;
+  std::string model;  // a recipe, whose weights are random; or a folder or GGUF file
   std::vector<std::string> assignments;
   int64_t batch = 1;
   int64_t prompt = 128;
   int64_t tokens = 64;
   bool int8 = false;
+  std::string kv = "model";  // what keys and values are kept in
   bool json = false;
 };
 void bench_generate(const GenerateBench& arguments);

@@ -1,14 +1,17 @@
-// ingot bench generate: tokens per second of a recipe's model with random weights.
+// ingot bench generate: tokens per second of a model, read and written through the paged engine.
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "ingot/autograd/grad_mode.h"
 #include "ingot/cli/bench.h"
+#include "ingot/cli/loaded_model.h"
 #include "ingot/cli/session.h"
-#include "ingot/generate/decoding.h"
+#include "ingot/device/flops.h"
+#include "ingot/generate/paged_decoding.h"
 #include "ingot/train/machine_peak.h"
 
 namespace ingot {
@@ -32,65 +35,137 @@ class WeightBytes : public nn::Visitor {
 };
 
 // Bytes that one step must read: every weight that it multiplies by (of tables that are looked up
-// in, next to nothing), and the cache's keys and values at the middle of the text.
-double bytes_of_step(Decoder& model, const GenerateBench& arguments) {
-  const DecoderConfig& config = model.config();
+// in, next to nothing) once for each forward, and the cache's keys and values at the middle of the
+// text.
+double bytes_of_step(Decoder& model, const GenerateBench& arguments, int64_t forwards) {
   WeightBytes weights;
   model.visit(weights);
   const double tied = model.head ? 0 : static_cast<double>(model.embedding.weight.bytes());
   const int64_t times = arguments.prompt + arguments.tokens / 2;
-  return weights.total + tied +
-         static_cast<double>(2 * arguments.batch * times * config.layers * config.kv_heads *
-                             config.head_dim * size_of(model.dtype()));
+  const int64_t per_token =
+      nn::PagedCache::bytes_per_token(model.cache_shape(1, 1), kv_dtype(model, arguments.kv));
+  return static_cast<double>(forwards) * (weights.total + tied) +
+         static_cast<double>(arguments.batch * times * per_token);
+}
+
+// A recipe's model with random weights, or one that is read.
+class BenchedModel {
+ public:
+  explicit BenchedModel(const GenerateBench& arguments) {
+    if (std::filesystem::path(arguments.model).extension() == ".toml") {
+      session_ = std::make_unique<Session>(read_recipe(arguments.model, arguments.assignments),
+                                           cpu_device);
+    } else {
+      check(arguments.assignments.empty(), ErrorKind::config,
+            "bench generate: --set is for recipes: got the model ", arguments.model);
+      ModelArguments where;
+      where.path = arguments.model;
+      where.text = false;
+      loaded_ = load_model(where);
+    }
+    if (arguments.int8) {
+      model().to_int8();
+    }
+  }
+  Decoder& model() { return session_ ? session_->model() : *loaded_.model; }
+
+ private:
+  std::unique_ptr<Session> session_;
+  LoadedModel loaded_;
+};
+
+// Equal texts, read and then written side by side through pages, as `ingot serve` does.
+class SideBySide {
+ public:
+  SideBySide(const Decoder& model, const GenerateBench& arguments)
+      : decoding_(model, arguments.batch * pages(arguments), page, arguments.kv) {
+    texts_.resize(static_cast<size_t>(arguments.batch));
+    for (PagedText& text : texts_) {
+      text.tokens.assign(static_cast<size_t>(arguments.prompt), 0);
+      decoding_.begin(text, arguments.prompt + arguments.tokens, Sharing::no);
+      rows_.push_back(&text);
+    }
+  }
+
+  void read() {
+    for (PagedText& text : texts_) {
+      decoding_.read_all(text);
+    }
+  }
+  void write() {
+    for (PagedText& text : texts_) {
+      text.tokens.push_back(0);
+    }
+    decoding_.read_tokens(rows_);
+  }
+  int64_t forwards() const {
+    const auto rows = static_cast<int64_t>(rows_.size());
+    return (rows + decoding_.rows_together() - 1) / decoding_.rows_together();
+  }
+
+ private:
+  static constexpr int64_t page = 64;
+  static int64_t pages(const GenerateBench& arguments) {
+    return (arguments.prompt + arguments.tokens + page - 1) / page;
+  }
+
+  PagedDecoding decoding_;
+  std::vector<PagedText> texts_;
+  std::vector<PagedText*> rows_;
+};
+
+// The prompts' reading: its seconds and floating-point operations.
+Measured measured_reading(const Decoder& model, const GenerateBench& arguments) {
+  SideBySide(model, arguments).read();  // to warm up
+  SideBySide texts(model, arguments);
+  const int64_t before = counted_flops();
+  Measured out;
+  out.seconds = seconds_of([&] { texts.read(); });
+  out.flops = static_cast<double>(counted_flops() - before);
+  return out;
 }
 
 }  // namespace
 
 void bench_generate(const GenerateBench& arguments) {
-  const Recipe recipe = read_recipe(arguments.recipe, arguments.assignments);
-  const int64_t context = recipe.model.context;
+  BenchedModel benched(arguments);
+  Decoder& model = benched.model();
+  const int64_t context = model.config().context;
   check(arguments.tokens < context && arguments.prompt < context - arguments.tokens,
         ErrorKind::config, "bench generate: --prompt ", arguments.prompt, " and --tokens ",
         arguments.tokens, " do not fit in model.context = ", context);
-  Session session(recipe, cpu_device);
   const NoGrad quiet;
-  if (arguments.int8) {
-    session.model().to_int8();
-  }
-  const std::vector<Tokens> prompts(static_cast<size_t>(arguments.batch),
-                                    Tokens(static_cast<size_t>(arguments.prompt), 0));
-  const Tokens next(static_cast<size_t>(arguments.batch), 0);
-  std::unique_ptr<Decoding> decoding;
-  const auto read = [&] {
-    decoding = std::make_unique<Decoding>(session.model(), prompts, arguments.tokens + 1);
-  };
-  read();
-  const double prompt_seconds = seconds_of(read);
-  decoding->feed(next);
+  const Measured reading = measured_reading(model, arguments);
+  SideBySide texts(model, arguments);
+  texts.read();
+  texts.write();
   const int64_t recorded = (arguments.tokens - 1) / 4;  // steps at the end, for the table
   std::vector<double> seconds;
   for (int64_t i = 1 + recorded; i < arguments.tokens; ++i) {
-    seconds.push_back(seconds_of([&] { decoding->feed(next); }));
+    seconds.push_back(seconds_of([&] { texts.write(); }));
   }
   double recorded_seconds = 0;
   std::vector<KernelCall> calls;
   {
     const Recording recording;
     for (int64_t i = 0; i < recorded; ++i) {
-      recorded_seconds += seconds_of([&] { decoding->feed(next); });
+      recorded_seconds += seconds_of([&] { texts.write(); });
     }
     calls = recording.calls();
   }
   const double step = median(seconds);
   const double bandwidth = measured_bandwidth().read;
-  const Limits limits{measured_limits(session.dtype()).flops, bandwidth};
+  const Limits limits{measured_limits(model.dtype()).flops, bandwidth};
   const auto kernels = totals(calls, limits);
-  const double bytes = bytes_of_step(session.model(), arguments);
+  const double bytes = bytes_of_step(model, arguments, texts.forwards());
   const auto rows = static_cast<double>(arguments.batch);
-  const double prompt_rate = rows * static_cast<double>(arguments.prompt) / prompt_seconds;
+  const double prompt_rate = rows * static_cast<double>(arguments.prompt) / reading.seconds;
+  const double prompt_flops = reading.flops / reading.seconds;
   if (arguments.json) {
     const nlohmann::ordered_json out = {{"batch", arguments.batch},
                                         {"prompt_tokens_per_second", prompt_rate},
+                                        {"prompt_flops_per_second", prompt_flops},
+                                        {"prompt_share", prompt_flops / limits.flops},
                                         {"tokens_per_second", rows / step},
                                         {"seconds_per_step", step},
                                         {"bytes_per_token", bytes / rows},
@@ -103,7 +178,9 @@ void bench_generate(const GenerateBench& arguments) {
     std::cout << out.dump() << '\n';
     return;
   }
-  fmt::print("prompt: {:.0f} tokens/s\n", prompt_rate);
+  fmt::print("prompt: {:.0f} tokens/s, {:.0f} GFLOP/s, {:.0f}% of the fastest product's {:.0f}\n",
+             prompt_rate, 1e-9 * prompt_flops, 100 * prompt_flops / limits.flops,
+             1e-9 * limits.flops);
   fmt::print("then {:.1f} tokens/s ({:.2f} ms a step of {} texts, median)\n", rows / step,
              1e3 * step, arguments.batch);
   fmt::print(

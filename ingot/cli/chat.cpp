@@ -25,6 +25,7 @@ void chat(ChatArguments& arguments) {
         ": no chat template, so it was not trained to converse (no SFT): it continues a script of "
         "User: and Assistant: as a base model does");
   }
+  arguments.options.kv = arguments.model.kv;
   arguments.options.prompted = ::isatty(STDIN_FILENO) == 1;
   if (arguments.options.prompted) {
     std::cout << "/help lists the commands\n";

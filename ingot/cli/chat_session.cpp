@@ -31,8 +31,9 @@ std::string text_field(const Message& message, std::string_view name) {
 }
 
 // The cache keeps what was read of earlier turns beside the text that is written.
-SchedulerConfig cache_for(const Decoder& model) {
+SchedulerConfig cache_for(const Decoder& model, const std::string& kv) {
   SchedulerConfig out;
+  out.kv = kv;
   out.rows = 2;
   out.cache_tokens = cache_tokens_within(model, out, int64_t{2} << 30);
   out.rows = 1;
@@ -48,7 +49,7 @@ ChatSession::ChatSession(const LoadedModel& loaded, Options options, std::istrea
       in_(in),
       out_(out),
       config_(settings_for(options_.sampling, loaded)),
-      scheduler_(loaded.decoder(), cache_for(loaded.decoder())) {
+      scheduler_(loaded.decoder(), cache_for(loaded.decoder(), options_.kv)) {
   if (!loaded.chat) {
     options_.sampling.stop_texts.emplace_back("\nUser:");
   }

@@ -18,8 +18,9 @@ class ChatSession {
  public:
   struct Options {
     SamplingArguments sampling;
-    std::string system;     // the first system message; "" for none
-    bool prompted = false;  // shows where the user may write: on a terminal
+    std::string system;        // the first system message; "" for none
+    std::string kv = "model";  // what keys and values are kept in
+    bool prompted = false;     // shows where the user may write: on a terminal
   };
   // The model must outlive this.
   ChatSession(const LoadedModel& loaded, Options options, std::istream& in, std::ostream& out);

@@ -68,9 +68,10 @@ class SinglePrompt {
 
   void run() {
     const int64_t context = loaded_.decoder().config().context;
-    SchedulerConfig room =
-        room_for(1, std::min(context, static_cast<int64_t>(prompt_.size()) +
-                                          std::min(config_.max_tokens, context)));
+    SchedulerConfig room = room_for(1,
+                                    std::min(context, static_cast<int64_t>(prompt_.size()) +
+                                                          std::min(config_.max_tokens, context)),
+                                    arguments_.model.kv);
     room.go_on = true;
     Scheduler scheduler(loaded_.decoder(), room);
     const StopSignals signals;
@@ -173,6 +174,8 @@ void check_together(const GenerateArguments& a) {
         "generate: --best-of, --votes, --beams, --draft and --self-speculative do not go with "
         "--ids, ",
         "--logprobs, --prompt-logprobs, --regex and --json-schema");
+  check(!a.self_speculative || a.model.kv == "model", ErrorKind::config,
+        "generate: --self-speculative keeps no keys and values; leave out --kv");
   check(a.beams == 0 || a.sampling.config.rules.change_nothing(), ErrorKind::config,
         "generate: --beams finds the likeliest texts of the model itself; leave out the penalties");
 }

@@ -27,13 +27,14 @@ using Json = nlohmann::ordered_json;
 
 // What decides an answer besides its row, as a hash.
 std::string settings_hash(const GenerateArguments& a, const GenerateConfig& config) {
-  std::string all =
-      concat(config.max_tokens, ' ', config.seed, ' ', config.sampling.temperature, ' ',
-             config.sampling.top_k, ' ', config.sampling.top_p, ' ', config.sampling.min_p, ' ',
-             config.sampling.typical_p, ' ', config.rules.repetition_penalty, ' ',
-             config.rules.presence_penalty, ' ', config.rules.frequency_penalty, ' ', a.truncate,
-             ' ', a.log_probabilities, a.prompt_log_probabilities, a.parse_special, '\n',
-             a.model.path, '\n', a.model.dtype, a.model.int8, '\n', a.regex, '\n', a.schema, '\n');
+  std::string all = concat(
+      config.max_tokens, ' ', config.seed, ' ', config.sampling.temperature, ' ',
+      config.sampling.top_k, ' ', config.sampling.top_p, ' ', config.sampling.min_p, ' ',
+      config.sampling.typical_p, ' ', config.rules.repetition_penalty, ' ',
+      config.rules.presence_penalty, ' ', config.rules.frequency_penalty, ' ', a.truncate, ' ',
+      a.log_probabilities, a.prompt_log_probabilities, a.parse_special, '\n', a.model.path, '\n',
+      a.model.dtype, a.model.int8, a.model.kv == "model" ? std::string() : a.model.kv, '\n',
+      a.regex, '\n', a.schema, '\n');
   for (const int64_t token : config.stop_tokens) {
     all += concat(token, ',');
   }
@@ -219,6 +220,7 @@ class RowsRun {
                                             const Decoder& model) {
     SchedulerConfig out;
     out.rows = arguments.rows;
+    out.kv = arguments.model.kv;
     out.cache_tokens = cache_tokens_within(model, out, arguments.cache_mib << 20);
     return out;
   }

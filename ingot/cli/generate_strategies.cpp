@@ -55,7 +55,8 @@ void print_best_of(const Strategy& s) {
     return mean_log_probability(answer) + (good ? 1e6 : 0);
   };
   const int64_t n = s.arguments.best_of;
-  const auto answers = sampled_answers(s.loaded.decoder(), s.prompt, s.config, n, scorer);
+  const auto answers =
+      sampled_answers(s.loaded.decoder(), s.prompt, s.config, n, scorer, s.arguments.model.kv);
   const size_t best = best_of(answers);
   if (!s.arguments.json) {
     std::cout << s.text_of(answers[best].tokens) << '\n';
@@ -82,7 +83,7 @@ void print_best_of(const Strategy& s) {
 void print_votes(const Strategy& s) {
   const Regex regex(s.arguments.answer, "--answer");
   const auto answers = sampled_answers(s.loaded.decoder(), s.prompt, s.config, s.arguments.votes,
-                                       mean_log_probability);
+                                       mean_log_probability, s.arguments.model.kv);
   std::vector<std::optional<std::string>> said;
   Json all = Json::array();
   for (const Sampled& answer : answers) {
@@ -111,6 +112,7 @@ void print_beams(const Strategy& s) {
   config.max_tokens = std::max<int64_t>(s.config.max_tokens, 1);
   config.length_penalty = s.arguments.length_penalty;
   config.stop_tokens = s.config.stop_tokens;
+  config.kv = s.arguments.model.kv;
   const auto found = beam_search(s.loaded.decoder(), s.prompt, config);
   if (!s.arguments.json) {
     std::cout << s.text_of(found.front().tokens) << '\n';
@@ -139,12 +141,13 @@ void print_speculative(const Strategy& s) {
       std::cout << part << std::flush;
     }
   };
-  const SpeculativeAnswer answer =
-      generate_speculatively(s.loaded.decoder(), draft.decoder(), s.prompt, s.config,
-                             s.arguments.draft_tokens, [&](int64_t, int64_t token) {
-                               put(text.add(token));
-                               return !text.ended();
-                             });
+  const SpeculativeAnswer answer = generate_speculatively(
+      s.loaded.decoder(), draft.decoder(), s.prompt, s.config, s.arguments.draft_tokens,
+      [&](int64_t, int64_t token) {
+        put(text.add(token));
+        return !text.ended();
+      },
+      s.arguments.model.kv);
   put(text.finish());
   if (s.arguments.json) {
     std::cout << text_of({{"text", written},

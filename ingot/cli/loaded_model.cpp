@@ -87,6 +87,10 @@ void add_model_options(CLI::App& verb, ModelArguments& arguments) {
   verb.add_flag(
       "--int8", arguments.int8,
       "keep the weights of linear maps in 8 bits: half the memory, up to twice the speed");
+  verb.add_option("--kv", arguments.kv,
+                  "keep keys and values in the model's type (model) or in 8 bits with a scale for "
+                  "each token and head (int8)")
+      ->check(CLI::IsMember({"model", "int8"}));
 }
 
 const TextCodec& LoadedModel::text() const {

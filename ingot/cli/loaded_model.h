@@ -22,7 +22,8 @@ struct ModelArguments {
   std::string dtype;                  // "": the file's
   std::vector<std::string> adapters;  // folders in PEFT's layout, or FOLDER=WEIGHT
   bool int8 = false;
-  bool text = true;  // whether its tokenizer is wanted
+  std::string kv = "model";  // what keys and values are kept in (generate/paged_decoding.h)
+  bool text = true;          // whether its tokenizer is wanted
 };
 void add_model_options(CLI::App& verb, ModelArguments& arguments);
 

@@ -28,6 +28,7 @@ void serve(ServeArguments& arguments) {
   }
   const LoadedModel loaded = load_model(arguments.model);
   loaded.text();  // without one there is nothing to serve
+  config.scheduler.kv = arguments.model.kv;
   config.scheduler.cache_tokens =
       cache_tokens_within(loaded.decoder(), config.scheduler, arguments.cache_mib << 20);
   const StopSignals signals;

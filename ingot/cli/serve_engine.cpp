@@ -11,6 +11,7 @@ Engine::Engine(const Decoder& model, const SchedulerConfig& config, const Limits
       most_open_(config.rows + limits.queue),
       scheduler_(std::make_unique<Scheduler>(model, config)) {
   figures_.pages = scheduler_->decoding().pool().pages();
+  figures_.cache_bytes = scheduler_->decoding().bytes();
   thread_ = std::thread([this] { loop(); });
 }
 

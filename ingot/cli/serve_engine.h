@@ -34,6 +34,7 @@ class Engine {
     int64_t running = 0, waiting = 0;
     int64_t tokens_read = 0, tokens_shared = 0, tokens_written = 0;
     int64_t pages_used = 0, pages = 0;
+    int64_t cache_bytes = 0;  // of all pages
   };
 
   // The model must outlive this.

@@ -65,6 +65,8 @@ std::string Metrics::text(const Engine::Figures& engine) const {
   out += one_value("ingot_cache_pages_used", "gauge", "Pages of keys and values in use.",
                    engine.pages_used);
   out += one_value("ingot_cache_pages", "gauge", "Pages that there are.", engine.pages);
+  out +=
+      one_value("ingot_cache_bytes", "gauge", "Bytes that these pages take.", engine.cache_bytes);
   out += first_token_.text("ingot_first_token_seconds", "From a request to its first token.");
   out += seconds_.text("ingot_request_seconds", "From a request to the end of its answer.");
   return out;

@@ -82,7 +82,12 @@ async function send(text) {
   messages.push({ role: "user", content: text });
   show("user", text);
   const turn = show("assistant", "");
-  let answer = "";
+  let answer = "", due = false;
+  const draw = () => {
+    due = false;
+    turn.textContent = answer;
+    turn.scrollIntoView({ block: "end" });
+  };
   running = new AbortController();
   at("send").textContent = "Stop";
   try {
@@ -94,14 +99,17 @@ async function send(text) {
     await events(response, data => {
       if (data.error) throw new Error(data.error.message);
       for (const choice of data.choices) answer += choice.delta.content || "";
-      turn.textContent = answer;
-      turn.scrollIntoView({ block: "end" });
+      if (!due) {  // once a frame, however fast tokens come
+        due = true;
+        requestAnimationFrame(draw);
+      }
     });
     messages.push({ role: "assistant", content: answer });
   } catch (error) {
     if (error.name === "AbortError") messages.push({ role: "assistant", content: answer });
     else { messages.pop(); show("error", error.message); }
   }
+  draw();
   running = null;
   at("send").textContent = "Send";
 }

@@ -113,8 +113,8 @@ Server::Server(const LoadedModel& loaded, const ServeConfig& config)
   route();
   port_ = http_.bind(config.host, static_cast<int>(config.port));
   check(port_ > 0, ErrorKind::config, "serve: port ", config.port, " of ", config.host,
-        " cannot be opened: another program has it, or this user may not; choose another with "
-        "--port");
+        " cannot be opened: another program has it, this user may not, or this machine has no such "
+        "address; choose another with --port or --host");
 }
 
 Server::~Server() {

@@ -37,7 +37,7 @@ class BeamSearch {
         prompt_(static_cast<int64_t>(prompt.size())),
         most_(tokens),
         // Beams and their successors stand side by side for a moment.
-        decoding_(model, 2 * config.width * pages(prompt_ + tokens), page_tokens) {
+        decoding_(model, 2 * config.width * pages(prompt_ + tokens), page_tokens, config.kv) {
     Beam first;
     first.text.tokens = prompt;
     decoding_.begin(first.text, prompt_ + tokens);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "ingot/base/range.h"
@@ -14,6 +15,7 @@ struct BeamConfig {
   int64_t max_tokens = 128;
   double length_penalty = 1;
   std::vector<int64_t> stop_tokens;
+  std::string kv = "model";
 
   template <class V>
   void describe(V& v) {
@@ -21,6 +23,7 @@ struct BeamConfig {
     v("max_tokens", max_tokens, at_least(1), "tokens to write at most");
     v("length_penalty", length_penalty, at_least(0),
       "how much longer texts are favoured; 0: the likeliest text wins, however short");
+    v("kv", kv, one_of({"model", "int8"}), "what keys and values are kept in");
     v("stop_tokens", stop_tokens, at_least(0), "ids after which a text ends");
   }
 };

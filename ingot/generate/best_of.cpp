@@ -14,15 +14,15 @@ double mean_log_probability(const Sampled& answer) {
 }
 
 std::vector<Sampled> sampled_answers(const Decoder& model, const Tokens& prompt,
-                                     const GenerateConfig& config, int64_t n,
-                                     const Scorer& scorer) {
+                                     const GenerateConfig& config, int64_t n, const Scorer& scorer,
+                                     const std::string& kv) {
   check(n > 0, ErrorKind::argument, "best of n: n is ", n, "; give at least 1");
   std::vector<Sampled> out(static_cast<size_t>(n));
   const int64_t context = model.config().context;
   constexpr int64_t most_rows = 16;
-  Scheduler scheduler(model, room_for(std::min(n, most_rows),
-                                      std::min(context, static_cast<int64_t>(prompt.size()) +
-                                                            std::min(config.max_tokens, context))));
+  const int64_t tokens =
+      std::min(context, static_cast<int64_t>(prompt.size()) + std::min(config.max_tokens, context));
+  Scheduler scheduler(model, room_for(std::min(n, most_rows), tokens, kv));
   for (int64_t choice = 0; choice < n; ++choice) {
     Sampled& answer = out[static_cast<size_t>(choice)];
     Request request;

@@ -24,7 +24,8 @@ double mean_log_probability(const Sampled& answer);  // ln p a token
 
 // n answers, drawn with choices 0 … n − 1, each scored; they share the reading of the prompt.
 std::vector<Sampled> sampled_answers(const Decoder& model, const Tokens& prompt,
-                                     const GenerateConfig& config, int64_t n, const Scorer& scorer);
+                                     const GenerateConfig& config, int64_t n, const Scorer& scorer,
+                                     const std::string& kv = "model");
 // Which has the highest score, of equals the earliest: best-of-n sampling, Stiennon et al. 2020,
 // arXiv:2009.01325, appendix G.3. Throws Error(argument) for none.
 size_t best_of(std::span<const Sampled> answers);

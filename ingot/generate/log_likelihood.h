@@ -1,10 +1,12 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <vector>
 
-#include "ingot/generate/decoding.h"
+#include "ingot/generate/tokens.h"
+#include "ingot/models/decoder.h"
 
 namespace ingot {
 

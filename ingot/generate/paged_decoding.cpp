@@ -26,21 +26,35 @@ Tensor row_of_tokens(const Tokens& tokens, int64_t begin, int64_t end) {
 
 }  // namespace
 
-PagedDecoding::PagedDecoding(const Decoder& model, int64_t pages, int64_t page_tokens)
+DType kv_dtype(const Decoder& model, const std::string& kv) {
+  if (kv == "model") {
+    return model.dtype();
+  }
+  check(kv == "int8", ErrorKind::config, "kv: '", kv,
+        "' is nothing that keys and values are kept in; give model or int8");
+  check(model.dtype() != DType::f64, ErrorKind::config,
+        "kv: int8 is for models in f32, bf16 or f16: got ", model.dtype());
+  return DType::i8;
+}
+
+PagedDecoding::PagedDecoding(const Decoder& model, int64_t pages, int64_t page_tokens,
+                             const std::string& kv)
     : model_(model),
-      cache_(model.cache_shape(pages, page_tokens), model.dtype(), cpu_device),
+      cache_(model.cache_shape(pages, page_tokens), kv_dtype(model, kv), cpu_device),
       pool_(pages),
+      lead_(model.lead()),
       whole_(model.turns_anew(1, model.config().context)),
       rows_together_(rows_of_own_bits(model, whole_)) {}
 
 int64_t PagedDecoding::pages_for(int64_t tokens) const {
-  return (tokens + page_tokens() - 1) / page_tokens();
+  return (lead_ + tokens + page_tokens() - 1) / page_tokens();
 }
 
 bool PagedDecoding::begin(PagedText& text, int64_t tokens, Sharing sharing) {
   const std::span all(text.tokens);
   const int64_t size = page_tokens();
-  while (sharing == Sharing::yes && !whole_) {
+  const bool shared = sharing == Sharing::yes && lead_ == 0;
+  while (shared && !whole_) {
     const int64_t from = text.start + text.held;
     if (from + size >= static_cast<int64_t>(all.size())) {
       break;  // one token at least is read for its logits
@@ -62,14 +76,14 @@ bool PagedDecoding::begin(PagedText& text, int64_t tokens, Sharing sharing) {
   while (text.pages.size() < needed) {
     text.pages.push_back(pool_.take());
   }
-  if (sharing == Sharing::no) {
+  if (!shared) {
     text.named = -1;
   }
   return true;
 }
 
 std::optional<PagedText> PagedDecoding::fork(const PagedText& text) {
-  const auto shared = static_cast<size_t>(text.held / page_tokens());
+  const auto shared = static_cast<size_t>(stored(text.held) / page_tokens());
   if (static_cast<int64_t>(text.pages.size() - shared) > pool_.free()) {
     return std::nullopt;
   }
@@ -81,7 +95,7 @@ std::optional<PagedText> PagedDecoding::fork(const PagedText& text) {
       out.pages[i] = pool_.take();
     }
   }
-  if (const int64_t rest = text.held % page_tokens(); rest > 0) {
+  if (const int64_t rest = stored(text.held) % page_tokens(); rest > 0) {
     cache_.copy_page(text.pages[shared], out.pages[shared], rest);
   }
   return out;
@@ -105,9 +119,10 @@ std::optional<Tensor> PagedDecoding::read_page(PagedText& text, const OnHidden& 
   const NoGrad quiet;
   const int64_t size = page_tokens();
   const int64_t first = text.held;
-  const int64_t page_end = whole_ ? first + text.unread() : first / size * size + size;
+  const int64_t page_end =
+      whole_ ? first + text.unread() : (lead_ + first) / size * size + size - lead_;
   const int64_t end = std::min(page_end, first + text.unread());
-  nn::PagedRows rows(cache_, {{text.pages, first}});
+  nn::PagedRows rows(cache_, {{text.pages, stored(first)}});
   const Tensor hidden =
       model_.hidden(row_of_tokens(text.tokens, text.start + first, text.start + end), rows);
   const Tensor states = reshape(hidden, {hidden.size(1), hidden.size(2)});
@@ -144,7 +159,7 @@ Tensor PagedDecoding::read_rows(std::span<const Row> rows) {
   std::vector<nn::PagedRows::Row> places;
   for (const Row& row : rows) {
     ids.push_back(row.text->tokens[static_cast<size_t>(row.text->start + row.place)]);
-    places.push_back({row.text->pages, row.place});
+    places.push_back({row.text->pages, stored(row.place)});
   }
   const auto count = static_cast<int64_t>(rows.size());
   nn::PagedRows cached(cache_, std::move(places));
@@ -156,6 +171,8 @@ Tensor PagedDecoding::read_tokens(std::span<PagedText* const> texts) {
   const NoGrad quiet;
   std::vector<Row> rows;
   for (PagedText* text : texts) {
+    check(lead_ == 0 || text->held > 0, ErrorKind::internal,
+          "decoding: the vectors before a text are read with its first page");
     for (int64_t i = text->unread(); i > 0; --i, ++text->held) {
       rows.push_back({text, text->held});
     }
@@ -171,7 +188,7 @@ Tensor PagedDecoding::read_tokens(std::span<PagedText* const> texts) {
 
 bool PagedDecoding::outgrown(const PagedText& text) const {
   return text.held >= model_.config().context ||
-         (text.held > 0 && model_.turns_anew(text.held, text.held + 1));
+         (text.held > 0 && model_.turns_anew(stored(text.held), stored(text.held) + 1));
 }
 
 void PagedDecoding::read_anew(PagedText& text) {

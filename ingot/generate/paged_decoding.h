@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "ingot/generate/page_pool.h"
@@ -27,6 +28,11 @@ struct PagedText {
 
 enum class Sharing : uint8_t { yes, no };
 
+// The type that keys and values are kept in: the model's ("model"), or i8 ("int8"), codes with a
+// scale for each token and head (nn/paged_cache.h). A text's logits depend on it, but on the text's
+// company neither way. Throws Error(config) for another name, and for int8 with a model in f64.
+DType kv_dtype(const Decoder& model, const std::string& kv);
+
 // A model that reads texts of any lengths side by side, in pages of one pool.
 //
 // What a text's logits are does not depend, to the last bit, on which other texts are read beside
@@ -34,11 +40,15 @@ enum class Sharing : uint8_t { yes, no };
 // same whoever read it, and a prompt goes on from the pages of an earlier one that began alike.
 // Single tokens of several texts share a forward in groups of at most `rows_together()`, for which
 // every kernel computes each row by itself (docs/decisions.md).
+//
+// A model with learnt vectors before every text (Decoder::before_text) has them in each text's
+// pages too; then pages are not shared.
 class PagedDecoding {
  public:
   // Room for `pages` pages of `page_tokens` tokens. The model must outlive this. Throws
-  // Error(argument) for a page size that attention does not take.
-  PagedDecoding(const Decoder& model, int64_t pages, int64_t page_tokens);
+  // Error(argument) for a page size that attention does not take, or as kv_dtype() does.
+  PagedDecoding(const Decoder& model, int64_t pages, int64_t page_tokens,
+                const std::string& kv = "model");
 
   const Decoder& model() const { return model_; }
   const PagePool& pool() const { return pool_; }
@@ -80,13 +90,16 @@ class PagedDecoding {
     PagedText* text;
     int64_t place;  // of its token, from `start` on
   };
+  // Where a text's token lies in its pages; 0 before anything was read.
+  int64_t stored(int64_t place) const { return place == 0 ? 0 : lead_ + place; }
   Tensor read_rows(std::span<const Row> rows);
   Tensor logits_after(const Tensor& hidden) const;
 
   const Decoder& model_;
   nn::PagedCache cache_;
   PagePool pool_;
-  bool whole_;  // angles depend on the whole length: prompts are read in one forward, unshared
+  int64_t lead_;  // vectors before every text
+  bool whole_;    // angles depend on the whole length: prompts are read in one forward, unshared
   int64_t rows_together_;
 };
 

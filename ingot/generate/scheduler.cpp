@@ -21,17 +21,17 @@ int64_t page_count(const SchedulerConfig& config, int64_t context) {
 
 }  // namespace
 
-SchedulerConfig room_for(int64_t rows, int64_t tokens) {
+SchedulerConfig room_for(int64_t rows, int64_t tokens, const std::string& kv) {
   SchedulerConfig out;
   out.rows = rows;
+  out.kv = kv;
   out.cache_tokens = rows * ((tokens + out.page_tokens - 1) / out.page_tokens) * out.page_tokens;
   return out;
 }
 
 int64_t cache_tokens_within(const Decoder& model, const SchedulerConfig& config, int64_t bytes) {
-  const nn::KvCacheShape one = model.cache_shape(1, 1);
   const int64_t per_token =
-      one.layers * one.kv_heads * (one.head_dim + one.value_features()) * size_of(model.dtype());
+      nn::PagedCache::bytes_per_token(model.cache_shape(1, 1), kv_dtype(model, config.kv));
   const int64_t context =
       (model.config().context + config.page_tokens - 1) / config.page_tokens * config.page_tokens;
   return std::clamp(bytes / std::max<int64_t>(per_token, 1), context, config.rows * context);
@@ -39,7 +39,7 @@ int64_t cache_tokens_within(const Decoder& model, const SchedulerConfig& config,
 
 Scheduler::Scheduler(const Decoder& model, const SchedulerConfig& config)
     : config_(config),
-      decoding_(model, page_count(config, model.config().context), config.page_tokens) {}
+      decoding_(model, page_count(config, model.config().context), config.page_tokens, config.kv) {}
 
 Scheduler::~Scheduler() = default;
 

@@ -20,6 +20,7 @@ struct SchedulerConfig {
   int64_t rows = 16;         // texts written side by side at most
   int64_t page_tokens = 64;  // of a page: the unit of sharing, and of reading prompts
   int64_t cache_tokens = 0;  // room for keys and values; 0: rows times the model's context
+  std::string kv = "model";  // what keys and values are kept in: the model's type, or int8
   bool share_prefixes = true;
   bool go_on = false;  // a text that outgrows the context goes on from its last half; else it ends
 
@@ -30,13 +31,14 @@ struct SchedulerConfig {
       "tokens of a page of the cache, a divisor or a multiple of 64");
     v("cache_tokens", cache_tokens, at_least(0),
       "tokens that the cache has room for; 0: rows times the context");
+    v("kv", kv, one_of({"model", "int8"}), "what keys and values are kept in");
     v("share_prefixes", share_prefixes, "prompts that begin alike are read once");
     v("go_on", go_on, "a text that outgrows the context goes on from its last half");
   }
 };
 
 // Room for `rows` texts of at most `tokens` tokens each.
-SchedulerConfig room_for(int64_t rows, int64_t tokens);
+SchedulerConfig room_for(int64_t rows, int64_t tokens, const std::string& kv = "model");
 // The tokens that a cache of so many bytes has room for: no more than config.rows whole contexts,
 // and no fewer than one.
 int64_t cache_tokens_within(const Decoder& model, const SchedulerConfig& config, int64_t bytes);

@@ -39,15 +39,15 @@ int64_t pages_of(int64_t tokens) { return (tokens + page_tokens - 1) / page_toke
 class Speculation {
  public:
   Speculation(const Decoder& model, const Decoder& draft, const Tokens& prompt,
-              const GenerateConfig& config, int64_t draft_tokens)
+              const GenerateConfig& config, int64_t draft_tokens, const std::string& kv)
       : config_(config),
         prompt_(prompt.size()),
         context_(std::min(model.config().context, draft.config().context)),
         draft_tokens_(draft_tokens),
         room_(std::min(context_, static_cast<int64_t>(prompt.size()) + draft_tokens +
                                      std::min(config.max_tokens, context_))),
-        target_(model, pages_of(room_), page_tokens),
-        drafting_(draft, pages_of(room_), page_tokens) {
+        target_(model, pages_of(room_), page_tokens, kv),
+        drafting_(draft, pages_of(room_), page_tokens, kv) {
     for (auto* side : {&text_, &drafted_}) {
       side->tokens = prompt;
     }
@@ -159,7 +159,8 @@ Accepted judge(std::span<const int64_t> proposals, Distributions q, Distribution
 
 SpeculativeAnswer generate_speculatively(const Decoder& model, const Decoder& draft,
                                          const Tokens& prompt, const GenerateConfig& config,
-                                         int64_t draft_tokens, const OnToken& on_token) {
+                                         int64_t draft_tokens, const OnToken& on_token,
+                                         const std::string& kv) {
   const int64_t vocab = model.config().vocab;
   check(draft.config().vocab == vocab, ErrorKind::argument, "speculative decoding: the draft has ",
         "another vocabulary: it has ", draft.config().vocab, " tokens, the model ", vocab);
@@ -178,7 +179,7 @@ SpeculativeAnswer generate_speculatively(const Decoder& model, const Decoder& dr
   if (config.max_tokens == 0) {
     return answer;
   }
-  Speculation speculation(model, draft, prompt, config, draft_tokens);
+  Speculation speculation(model, draft, prompt, config, draft_tokens, kv);
   // False when the text ends with this token.
   const auto write = [&](int64_t token) {
     speculation.add(token);

@@ -38,6 +38,7 @@ struct SpeculativeAnswer {
 // generate(). Throws Error(argument) where the vocabularies differ, or as generate() does.
 SpeculativeAnswer generate_speculatively(const Decoder& model, const Decoder& draft,
                                          const Tokens& prompt, const GenerateConfig& config,
-                                         int64_t draft_tokens, const OnToken& on_token = {});
+                                         int64_t draft_tokens, const OnToken& on_token = {},
+                                         const std::string& kv = "model");
 
 }  // namespace ingot

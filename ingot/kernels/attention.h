@@ -17,6 +17,8 @@ struct AttentionRule {
   ConstView key_lengths{};   // [B] i32
   ConstView alibi_slopes{};  // [H] f32
   ConstView pages{};         // [B, N] i32: where keys lie; then k and v are [P, S/N, K, C]
+  ConstView key_scales{};    // [P, S/N, K, 1] f32, with pages of i8: a key is scale · code
+  ConstView value_scales{};  // the same for values
 };
 
 // q, dy: [B, T, H, C]   k, v: [B, S, K, C], the [H, C] (or [K, C]) of a token contiguous; with

@@ -19,6 +19,11 @@ void int8_encode(const Cpu& on, const ConstView& w, const View& codes, const Vie
 // out = scale · code: [N, K] of any floating-point type, dense.
 void int8_decode(const Cpu& on, const ConstView& codes, const ConstView& scales, const View& out);
 
+// The same with one scale a row: x: [N, K] f32, bf16 or f16   codes: [N, K] i8   scales: [N] f32
+void int8_encode_rows(const Cpu& on, const ConstView& x, const View& codes, const View& scales);
+void int8_decode_rows(const Cpu& on, const ConstView& codes, const ConstView& scales,
+                      const View& out);
+
 // y = x Wᵀ [+ bias], x: [M, K] and y: [M, N] of one type (f32, bf16, f16), dense, for a few rows x:
 // reads each weight from memory once. Sums in f32, rounded once. bias: [N] or data == nullptr. A
 // row of y does not depend on how many there are.

@@ -234,19 +234,14 @@ bool Decoder::turns_anew(int64_t from, int64_t to) const {
   return *config_.positions == "rope" && nn::turns_anew(config_.rope, config_.context, from, to);
 }
 
-nn::KvCacheShape Decoder::cache_shape(int64_t batch, int64_t capacity) const {
-  nn::KvCacheShape shape{config_.layers, batch, lead() + capacity, config_.kv_heads,
-                         config_.head_dim};
+nn::KvCacheShape Decoder::cache_shape(int64_t pages, int64_t page_tokens) const {
+  nn::KvCacheShape shape{config_.layers, pages, page_tokens, config_.kv_heads, config_.head_dim};
   if (const LatentConfig& latent = config_.latent; latent.kv_rank > 0) {
     shape.kv_heads = 1;
     shape.head_dim = latent.kv_rank + latent.rope_dim;
     shape.value_dim = 0;
   }
   return shape;
-}
-
-nn::KvCache Decoder::make_cache(int64_t batch, int64_t capacity) const {
-  return {cache_shape(batch, capacity), dtype(), embedding.weight.device()};
 }
 
 void Decoder::to_int8() {

@@ -7,7 +7,7 @@
 
 #include "ingot/models/decoder_config.h"
 #include "ingot/nn/embedding.h"
-#include "ingot/nn/kv_cache.h"
+#include "ingot/nn/token_cache.h"
 
 namespace ingot {
 
@@ -54,9 +54,8 @@ class Decoder : public nn::Module {
 
   // Whether keys cached for a text of one length are wrong in a text of the other.
   bool turns_anew(int64_t from, int64_t to) const;
-  // What a cache of `batch` rows, or one of pages, has room for.
-  nn::KvCacheShape cache_shape(int64_t batch, int64_t capacity) const;
-  nn::KvCache make_cache(int64_t batch, int64_t capacity) const;
+  // What a cache of so many pages of so many tokens has room for.
+  nn::KvCacheShape cache_shape(int64_t pages, int64_t page_tokens) const;
 
   // Keeps the weights of all linear maps, the output map among them, in 8 bits from here on: for
   // generating, no longer for training or saving.

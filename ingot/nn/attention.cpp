@@ -2,7 +2,9 @@
 
 #include "ingot/ops/attention.h"
 #include "ingot/ops/elementwise.h"
+#include "ingot/ops/index.h"
 #include "ingot/ops/shape.h"
+#include "ingot/tensor/copy.h"
 #include "ingot/tensor/factories.h"
 
 namespace ingot::nn {
@@ -17,6 +19,14 @@ Tensor in_heads(const Tensor& x, int64_t heads, int64_t head_dim) {
 Tensor behind(const Tensor& prefix, const Tensor& x) {
   const Shape shape = {x.size(0), prefix.size(0), x.size(2), x.size(3)};
   return concat({expand(unsqueeze(prefix, 0), shape), x}, int64_t{1});
+}
+
+// Keys or values [P, S, K, C] in pages, side by side: [B, N·S, K, C].
+Tensor side_by_side(const Tensor& pool, const Tensor& pages) {
+  check(is_float(pool.dtype()), ErrorKind::config,
+        "attention: a learnt prefix goes with keys and values in the model's type, not in 8 bits");
+  const Tensor chosen = index_select(pool, 0, converted(reshape(pages, {-1}), DType::i64));
+  return reshape(chosen, {pages.size(0), pages.size(1) * pool.size(1), pool.size(2), pool.size(3)});
 }
 
 // What every query sees besides is numbered before the text.
@@ -86,6 +96,12 @@ Tensor Attention::operator()(const Tensor& x, const Context& context) const {
   if (prefix && prefix->active()) {
     const Tensor first = prefix->keys();
     make_room(first.size(0), options);
+    if (options.pages.defined()) {  // one query a row, which sees all of its keys
+      k = side_by_side(k, options.pages);
+      v = side_by_side(v, options.pages);
+      options.pages = Tensor();
+      options.causal = false;
+    }
     k = behind(first, k);
     v = behind(prefix->values(), v);
   }

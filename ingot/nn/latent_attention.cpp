@@ -83,7 +83,7 @@ Tensor LatentAttention::absorbed(const Query& q, const Tensor& latent,
                                  const AttentionOptions& options) const {
   const LatentAttentionShape& s = shape_;
   const TensorList maps = split(
-      reshape(wkv_b.plain_weight(latent.dtype()), {s.heads, s.nope_dim + s.value_dim, s.kv_rank}),
+      reshape(wkv_b.plain_weight(q.nope.dtype()), {s.heads, s.nope_dim + s.value_dim, s.kv_rank}),
       {s.nope_dim, s.value_dim}, 1);
   const Tensor inward = by_token(matmul(by_head(q.nope), maps[0]));  // [B, 1, H, kv_rank]
   const Tensor y = attention(concat({inward, q.rope}, -1), latent, latent, options);
@@ -102,6 +102,9 @@ Tensor LatentAttention::operator()(const Tensor& x, const Context& context) cons
   if (context.cache != nullptr) {
     const Tensor nothing = slice(latent, -1, 0, 0);
     latent = context.cache->extend(context.layer, latent, nothing, options).k;
+    if (options.key_scales.defined()) {
+      options.value_scales = options.key_scales;  // the latents are the values too
+    }
   }
   const bool single = context.cache != nullptr && x.size(1) == 1;
   const Tensor y = single ? absorbed(q, latent, options) : expanded(q, latent, options);

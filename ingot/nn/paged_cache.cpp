@@ -1,5 +1,7 @@
 #include "ingot/nn/paged_cache.h"
 
+#include "ingot/ops/int8_heads.h"
+#include "ingot/ops/shape.h"
 #include "ingot/tensor/copy.h"
 #include "ingot/tensor/factories.h"
 #include "ingot/tensor/layout.h"
@@ -14,6 +16,12 @@ Tensor part_of_page(const Tensor& pool, int32_t page, int64_t begin, int64_t end
 
 }  // namespace
 
+int64_t PagedCache::bytes_per_token(const KvCacheShape& shape, DType dtype) {
+  const int64_t features = shape.head_dim + shape.value_features();
+  const int64_t scales = dtype == DType::i8 ? 2 * size_of(DType::f32) : 0;
+  return shape.layers * shape.kv_heads * (features * size_of(dtype) + scales);
+}
+
 PagedCache::PagedCache(const KvCacheShape& shape, DType dtype, Device device) : shape_(shape) {
   check(shape.batch > 0 && shape.capacity > 0, ErrorKind::argument,
         "paged cache: has no room: ", shape.batch, " pages of ", shape.capacity, " tokens");
@@ -21,22 +29,29 @@ PagedCache::PagedCache(const KvCacheShape& shape, DType dtype, Device device) : 
         "paged cache: a page holds a divisor or a multiple of 64 tokens: got ", shape.capacity);
   const Shape key = {shape.batch, shape.capacity, shape.kv_heads, shape.head_dim};
   const Shape value = {shape.batch, shape.capacity, shape.kv_heads, shape.value_features()};
+  const Shape scale = {shape.batch, shape.capacity, shape.kv_heads, 1};
   for (int64_t layer = 0; layer < shape.layers; ++layer) {
     keys_.push_back(empty(key, dtype, device));
     values_.push_back(empty(value, dtype, device));
+    if (dtype == DType::i8) {
+      key_scales_.push_back(empty(scale, DType::f32, device));
+      value_scales_.push_back(empty(scale, DType::f32, device));
+    }
   }
 }
 
 int64_t PagedCache::bytes() const {
   int64_t total = 0;
-  for (size_t layer = 0; layer < keys_.size(); ++layer) {
-    total += keys_[layer].bytes() + values_[layer].bytes();
+  for (const TensorList* list : {&keys_, &values_, &key_scales_, &value_scales_}) {
+    for (const Tensor& pool : *list) {
+      total += pool.bytes();
+    }
   }
   return total;
 }
 
 void PagedCache::copy_page(int32_t from, int32_t to, int64_t tokens) {
-  for (TensorList* list : {&keys_, &values_}) {
+  for (TensorList* list : {&keys_, &values_, &key_scales_, &value_scales_}) {
     for (Tensor& pool : *list) {
       Tensor target = part_of_page(pool, to, 0, tokens);
       copy_into(target, part_of_page(pool, from, 0, tokens));
@@ -78,8 +93,10 @@ TokenCache::Stored PagedRows::extend(int64_t layer, const Tensor& k, const Tenso
     check(row.length + fresh <= room, ErrorKind::argument, "paged cache: full: a row holds ",
           row.length, " tokens, ", fresh, " more come, its pages have room for ", room);
   }
-  Tensor& keys = pool_.keys_[static_cast<size_t>(layer)];
-  Tensor& values = pool_.values_[static_cast<size_t>(layer)];
+  const auto at = static_cast<size_t>(layer);
+  const bool coded = pool_.coded();
+  const Part keys = {&pool_.keys_[at], coded ? &pool_.key_scales_[at] : nullptr};
+  const Part values = {&pool_.values_[at], coded ? &pool_.value_scales_[at] : nullptr};
   store(keys, k);
   store(values, v);
   if (fresh == 1) {
@@ -88,20 +105,34 @@ TokenCache::Stored PagedRows::extend(int64_t layer, const Tensor& k, const Tenso
     }
     options.pages = table_;
     options.key_lengths = lengths_after_;
-    return {keys, values};
+    if (coded) {
+      options.key_scales = *keys.scales;
+      options.value_scales = *values.scales;
+    }
+    return {*keys.stored, *values.stored};
   }
   const int64_t before = rows_.front().length;
   options.query_offset = before;
   if (before == 0) {
     return {k, v};
   }
-  return {gathered(keys, before + fresh), gathered(values, before + fresh)};
+  return {with_earlier(keys, k), with_earlier(values, v)};
 }
 
-void PagedRows::store(Tensor& pool, const Tensor& fresh) const {
+void PagedRows::store(const Part& part, const Tensor& fresh) const {
   if (fresh.elements() == 0) {
     return;
   }
+  if (part.scales == nullptr) {
+    put(*part.stored, fresh);
+    return;
+  }
+  const Int8Heads heads = int8_heads(fresh);
+  put(*part.stored, heads.codes);
+  put(*part.scales, heads.scales);
+}
+
+void PagedRows::put(Tensor& pool, const Tensor& fresh) const {
   const int64_t size = pool_.page_tokens();
   for (size_t row = 0; row < rows_.size(); ++row) {
     const auto b = static_cast<int64_t>(row);
@@ -115,6 +146,16 @@ void PagedRows::store(Tensor& pool, const Tensor& fresh) const {
       t += count;
     }
   }
+}
+
+// All tokens of the only row, the fresh ones included.
+Tensor PagedRows::with_earlier(const Part& part, const Tensor& fresh) const {
+  const int64_t before = rows_.front().length;
+  if (part.scales == nullptr || fresh.elements() == 0) {
+    return gathered(*part.stored, before + fresh.size(1));
+  }
+  const Int8Heads earlier = {gathered(*part.stored, before), gathered(*part.scales, before)};
+  return concat({dense_heads(earlier, fresh.dtype()), fresh}, int64_t{1});
 }
 
 // The first `tokens` tokens of the only row, side by side.

@@ -13,8 +13,13 @@ namespace ingot::nn {
 // et al. 2023, arXiv:2309.06180.
 class PagedCache {
  public:
+  // Bytes that a token takes in all layers.
+  static int64_t bytes_per_token(const KvCacheShape& shape, DType dtype);
+
   // shape.batch pages of shape.capacity tokens; a divisor or a multiple of 64, which the kernel
-  // asks for.
+  // asks for. In i8 keys and values are kept in 8 bits with a scale for each token and head
+  // (ops/int8_heads.h): then a forward sees its own tokens as they are, unless it has one a row,
+  // and those before as the codes stand for them.
   PagedCache(const KvCacheShape& shape, DType dtype, Device device);
 
   int64_t pages() const { return shape_.batch; }
@@ -27,8 +32,11 @@ class PagedCache {
  private:
   friend class PagedRows;
   KvCacheShape shape_;
-  TensorList keys_,
-      values_;  // per layer [P, S, K, C or value_dim]; contents undefined until stored
+  bool coded() const { return !key_scales_.empty(); }
+
+  // Per layer [P, S, K, C or value_dim]; contents undefined until stored.
+  TensorList keys_, values_;
+  TensorList key_scales_, value_scales_;  // per layer [P, S, K, 1] f32, of codes
 };
 
 // The rows of one forward over such a pool. Either one text and any number of tokens, or one token
@@ -48,7 +56,14 @@ class PagedRows final : public TokenCache {
                 AttentionOptions& options) override;
 
  private:
-  void store(Tensor& pool, const Tensor& fresh) const;
+  // One pool of a layer: what is stored, and the scales of codes, or null.
+  struct Part {
+    Tensor* stored;
+    Tensor* scales;
+  };
+  void store(const Part& part, const Tensor& fresh) const;
+  void put(Tensor& pool, const Tensor& fresh) const;
+  Tensor with_earlier(const Part& part, const Tensor& fresh) const;
   Tensor gathered(const Tensor& pool, int64_t tokens) const;
   void make_tables();
 

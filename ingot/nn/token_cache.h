@@ -18,8 +18,8 @@ struct KvCacheShape {
 };
 
 // The keys and values of the tokens that a model has read, so that the next token costs one row.
-// Rows of the batch may hold different numbers of tokens. Where they lie is up to the class: side
-// by side (kv_cache.h) or in pages (paged_cache.h). Used under NoGrad.
+// Rows of the batch may hold different numbers of tokens. Where they lie is up to the class:
+// paged_cache.h. Used under NoGrad.
 class TokenCache {
  public:
   virtual ~TokenCache() = default;

@@ -49,6 +49,8 @@ void check_options(const Tensor& q, const Tensor& k, const AttentionOptions& opt
   check_option("documents", options.documents, {k.size(0), k.size(1)}, DType::i32);
   check_option("key_lengths", options.key_lengths, {k.size(0)}, DType::i32);
   check_option("alibi_slopes", options.alibi_slopes, {q.size(2)}, DType::f32);
+  check(!options.key_scales.defined() && !options.value_scales.defined(), ErrorKind::argument,
+        "attention: keys and values have scales in pages alone");
   check(!options.documents.defined() || options.query_offset + q.size(1) <= k.size(1),
         ErrorKind::shape, "attention: queries lie beyond the keys, whose documents are given: ",
         "the last query is at ", options.query_offset + q.size(1) - 1, ", S is ", k.size(1));
@@ -85,7 +87,9 @@ kernels::AttentionRule rule_of(const AttentionOptions& options, int64_t width) {
           .documents = view(options.documents),
           .key_lengths = view(options.key_lengths),
           .alibi_slopes = view(options.alibi_slopes),
-          .pages = view(options.pages)};
+          .pages = view(options.pages),
+          .key_scales = view(options.key_scales),
+          .value_scales = view(options.value_scales)};
 }
 
 Tensor workspace_of(int64_t elements, const Tensor& q) {
@@ -134,14 +138,32 @@ TensorList attention_gradients(const Tensor& q, const Tensor& k, const Tensor& v
 
 constexpr int64_t most_paged_queries = 4;
 
+// Of one type, or in 8 bits with their scales.
+void check_paged_types(const Tensor& q, const Tensor& k, const Tensor& v,
+                       const AttentionOptions& o) {
+  const bool coded = k.dtype() == DType::i8 && v.dtype() == DType::i8;
+  if (!coded) {
+    check(is_float(q.dtype()) && q.dtype() == k.dtype() && q.dtype() == v.dtype(), ErrorKind::dtype,
+          "attention: takes q, k and v of one floating-point type: got ", q.dtype(), ", ",
+          k.dtype(), " and ", v.dtype());
+  }
+  check(!coded || (is_float(q.dtype()) && q.dtype() != DType::f64), ErrorKind::dtype,
+        "attention: takes queries in f32, bf16 or f16 where keys and values are in 8 bits: got ",
+        q.dtype());
+  check(coded == o.key_scales.defined() && coded == o.value_scales.defined(), ErrorKind::argument,
+        "attention: keys and values in 8 bits come with their scales, others without: k is ",
+        k.dtype());
+  const Shape scales = {k.size(0), k.size(1), k.size(2), 1};
+  check_option("key_scales", o.key_scales, scales, DType::f32);
+  check_option("value_scales", o.value_scales, scales, DType::f32);
+}
+
 void check_paged(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& o) {
   check(q.rank() == 4 && k.rank() == 4 && k.shape() == v.shape() && q.size(3) == k.size(3) &&
             k.size(2) > 0 && q.size(2) % k.size(2) == 0,
         ErrorKind::shape, "attention: takes q of shape [B, T, H, C] and pages k, v of [P, S, K, C]",
         ": q is ", q.shape(), ", k is ", k.shape(), ", v is ", v.shape());
-  check(is_float(q.dtype()) && q.dtype() == k.dtype() && q.dtype() == v.dtype(), ErrorKind::dtype,
-        "attention: takes q, k and v of one floating-point type: got ", q.dtype(), ", ", k.dtype(),
-        " and ", v.dtype());
+  check_paged_types(q, k, v, o);
   check(q.size(1) <= most_paged_queries, ErrorKind::argument, "attention: keys in pages take at ",
         "most ", most_paged_queries, " queries a row: got ", q.size(1));
   const int64_t page = k.size(1);

@@ -17,6 +17,8 @@ struct AttentionOptions {
   Tensor key_lengths{};   // [B] i32: keys at and beyond are padding; undefined = none
   Tensor alibi_slopes{};  // [H] f32: adds −slope·(i − j) to scores (Press et al. 2022,
                           // arXiv:2108.12409); undefined = none
+  Tensor key_scales{};    // [P, S, K, 1] f32: keys in pages are i8, each key_scales · k
+  Tensor value_scales{};  // [P, S, K, 1] f32: the same for values
   Tensor pages{};  // [B, N] i32, where keys and values lie in a pool of pages: key j of row b is
                    // token j % S of page pages[b, j / S], S the tokens of a page; undefined = side
                    // by side. With key_lengths, which count the queries too
@@ -34,7 +36,8 @@ struct AttentionOptions {
 // looked into, so that the count is the same on the meta device.
 // With pages k and v are [P, S, K, C], S a divisor or a multiple of 64; there are at most 4 queries
 // a row, the last of its keys; query_offset is not read, documents are refused, and nothing is
-// recorded. FLOPs are counted as if every page were full.
+// recorded. FLOPs are counted as if every page were full. There k and v may be i8 with a scale for
+// each token and head (int8_heads.h); q is f32, bf16 or f16 then.
 Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v,
                  const AttentionOptions& options = {});
 

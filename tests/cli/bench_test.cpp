@@ -92,6 +92,15 @@ TEST_F(Bench, GenerationReadsEveryWeightOncePerStep) {
   const Json found = json({"generate", "tiny.toml", "--prompt", "4", "--tokens", "4"});
   EXPECT_GT(found["bytes_per_token"].get<double>(), 0);
   EXPECT_GT(found["tokens_per_second"].get<double>(), 0);
+  EXPECT_GT(found["prompt_flops_per_second"].get<double>(), 0);
+  const Json coded =
+      json({"generate", "tiny.toml", "--prompt", "4", "--tokens", "4", "--kv", "int8"});
+  EXPECT_LT(coded["bytes_per_token"].get<double>(), found["bytes_per_token"].get<double>());
+  // Two forwards of up to 8 texts read the weights twice.
+  const Json two =
+      json({"generate", "tiny.toml", "--prompt", "4", "--tokens", "4", "--batch", "16"});
+  EXPECT_NEAR(two["bytes_per_token"].get<double>(), found["bytes_per_token"].get<double>() / 8,
+              found["bytes_per_token"].get<double>() / 8);
   const Outcome longer = work.run({"bench", "generate", "tiny.toml", "--prompt", "100000"});
   EXPECT_EQ(longer.code, 2);
   EXPECT_THAT(longer.err, AllOf(HasSubstr("--prompt 100000"), HasSubstr("model.context")));

@@ -125,6 +125,12 @@ TEST(ChatCommand, WarnsOfABaseModelAndWorksWithoutATerminal) {
   }
   const Workplace work;
   ASSERT_EQ(work.run(work.train("run", {"--set", "model.context=128"})).code, 0);
+  const auto config = nlohmann::json::parse(content(work / "run/model/config.json"));
+  EXPECT_EQ(config["ingot"]["stage"], "base");
+  const Outcome continued =
+      work.run({"generate", "run/model", "--prompt", "in the ", "--tokens", "8"});
+  EXPECT_EQ(continued.code, 0) << continued.err;
+  EXPECT_EQ(continued.out.rfind("in the ", 0), 0U);
   put(work / "input", "in the\n/quit\n");
   const std::string command = "cd '" + work.path().string() + "' && '" + program().string() +
                               "' chat run/model --tokens 5 < input > output 2> errors";

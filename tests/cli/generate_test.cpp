@@ -116,6 +116,23 @@ TEST_F(GenerateCommand, CutsPromptsThatAreTooLongWhereTold) {
             Json(std::vector<int>(54, 'a')));
 }
 
+TEST_F(GenerateCommand, KeepsKeysAndValuesIn8BitsWhereTold) {
+  const Words words = {"--prompt", "in the beginning", "--tokens", "12", "--temperature", "0"};
+  const Json whole = json(words);
+  const Json coded = json(joined(words, {"--kv", "int8"}));
+  EXPECT_EQ(coded["prompt_ids"], whole["prompt_ids"]);
+  EXPECT_EQ(coded["ids"].size(), 12U);
+  const Json alike = json(joined(words, {"--kv", "int8"}));
+  EXPECT_EQ(alike["ids"], coded["ids"]);
+  for (const Words& strategy :
+       {Words{"--best-of", "2"}, Words{"--beams", "2"}, Words{"--draft", "run/model"}}) {
+    EXPECT_TRUE(json(joined(joined(words, strategy), {"--kv", "int8"})).contains("text"));
+  }
+  refused({"--kv", "int4"}, 2, "--kv");
+  refused({"--self-speculative", "--temperature", "0", "--kv", "int8"}, 2,
+          "--self-speculative keeps no keys and values");
+}
+
 TEST_F(GenerateCommand, AnswersEveryRowOfAFileAndGoesOnWhereItStopped) {
   std::string input;
   for (int i = 0; i < 7; ++i) {
@@ -154,6 +171,8 @@ TEST_F(GenerateCommand, NamesTheRowThatIsWrong) {
     refused({"--in", "bad.jsonl", "--out", "bad.out", "--tokens", "2"}, code, what);
   };
   with("{\"prompt\": \"x\"}\nno json\n", "bad.jsonl:2:1:");
+  with("{\"prompt\": \"a\\ud800b\"}\n", "surrogate U+D800..U+DBFF must be followed");
+  with("{\"prompt\": \"a\xff\xfe\"}\n", "ill-formed UTF-8 byte");
   with("[1]\n", "bad.jsonl:1: not an object");
   with("{\"text\": \"x\"}\n", "bad.jsonl:1: neither prompt nor messages");
   with("{\"prompt\": 3}\n", "bad.jsonl:1: prompt: neither a text nor a list of token ids");

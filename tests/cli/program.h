@@ -113,6 +113,8 @@ class Child {
     return about.si_pid == 0;
   }
   void send(int signal) const { ::kill(pid_, signal); }
+  pid_t pid() const { return pid_; }
+  std::string printed() const { return content(out_); }  // so far, on standard output
 
   // The most memory that was resident so far, mapped files included; 0 once it has ended.
   int64_t resident_bytes() const {

@@ -287,6 +287,8 @@ TEST_F(Serve, TellsItsModelsHealthFiguresAndPage) {
   EXPECT_THAT(text, HasSubstr("\ningot_generated_tokens_total 3\n"));
   EXPECT_THAT(text, HasSubstr("ingot_request_seconds_bucket{le=\"+Inf\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("ingot_first_token_seconds_count 1\n"));
+  // 4 texts of 256 tokens, a layer of one head with 8 features, in f32.
+  EXPECT_EQ(figure("ingot_cache_bytes"), 4 * 256 * 2 * 8 * 4);
   const Reply page = get("/");
   EXPECT_THAT(page.body, HasSubstr("<!doctype html>"));
   EXPECT_THAT(page.body, HasSubstr("/v1/chat/completions"));
@@ -319,6 +321,13 @@ TEST_F(Serve, RefusesBadRequestsInOpenAisForm) {
           "token 256 is outside the model's vocabulary of 256");
   refused("/v1/completions", R"({"prompt": "x", "regex": "("})", 400, "invalid_request_error",
           "a ) must stand here");
+  refused("/v1/completions", R"({"prompt": "a\ud800b"})", 400, "invalid_request_error",
+          "surrogate U+D800..U+DBFF must be followed");
+  refused("/v1/completions", "{\"prompt\": \"a\xff\xfe\"}", 400, "invalid_request_error",
+          "ill-formed UTF-8 byte");
+  EXPECT_EQ(post("/v1/completions", R"({"prompt": "a\u0000b", "max_tokens": 1})")
+                .json()["usage"]["prompt_tokens"],
+            3);
   refused("/v1/nothing", "{}", 404, "not_found_error", "there is no POST /v1/nothing");
   refused(chat_path, std::string(20001, ' '), 413, "invalid_request_error",
           "the body is longer than 20000 bytes");

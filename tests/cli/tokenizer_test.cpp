@@ -96,6 +96,7 @@ TEST_F(TokenizerCommand, IsTrainedThroughAndTravelsWithTheModel) {
       work.run(work.train("small", {"--set", "data.tokenizer=tok", "--set", "model.vocab=279"}));
   EXPECT_EQ(refused.code, 2);
   EXPECT_THAT(refused.err, HasSubstr("the tokenizer has more tokens than the model: it has 280"));
+  EXPECT_THAT(refused.err, HasSubstr("would have no embedding"));
   const Json trained = Json::parse(output(work.train("run", joined(through, {"--json"}))));
   const double nats = trained["validation_loss"];
   const double bits = trained["validation_bits"];

@@ -69,8 +69,9 @@ TEST(PagedDecoding, GivesTheLogitsOfTheWholeTextFromLatentsAndByExperts) {
 }
 
 // The logits of one text after each of some tokens, read alone.
-TensorList alone(const Decoder& model, Tokens tokens, const Tokens& more) {
-  PagedDecoding decoding(model, 30, page);
+TensorList alone(const Decoder& model, Tokens tokens, const Tokens& more,
+                 const std::string& kv = "model") {
+  PagedDecoding decoding(model, 30, page, kv);
   PagedText text = text_of(tokens);
   decoding.begin(text, static_cast<int64_t>(tokens.size() + more.size()));
   TensorList out = {decoding.read_all(text)};
@@ -82,12 +83,13 @@ TensorList alone(const Decoder& model, Tokens tokens, const Tokens& more) {
   return out;
 }
 
-void expect_bits_of_their_own(const DecoderConfig& config, DType dtype, bool int8) {
+void expect_bits_of_their_own(const DecoderConfig& config, DType dtype, bool int8,
+                              const std::string& kv = "model") {
   const auto model = random_model(config, dtype);
   if (int8) {
     model->to_int8();
   }
-  PagedDecoding decoding(*model, 80, page);
+  PagedDecoding decoding(*model, 80, page, kv);
   std::vector<PagedText> texts;
   std::vector<Tokens> prompts, more;
   for (uint64_t i = 0; i < 11; ++i) {
@@ -118,7 +120,7 @@ void expect_bits_of_their_own(const DecoderConfig& config, DType dtype, bool int
   for (size_t i = 0; i < texts.size(); ++i) {
     const auto written = static_cast<int64_t>(got[i].size()) - 1;
     const TensorList expected =
-        alone(*model, prompts[i], Tokens(more[i].begin(), more[i].begin() + written));
+        alone(*model, prompts[i], Tokens(more[i].begin(), more[i].begin() + written), kv);
     for (size_t n = 0; n < expected.size(); ++n) {
       EXPECT_TRUE(same_bits(got[i][n], expected[n])) << "text " << i << ", token " << n;
     }
@@ -150,6 +152,20 @@ TEST(PagedDecoding, GivesATextTheBitsItHasAloneFromLatentsAndByExperts) {
     }
     expect_bits_of_their_own(config, DType::f32, false);
   }
+}
+
+TEST(PagedDecoding, GivesATextTheBitsItHasAloneFromKeysAndValuesIn8Bits) {
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    expect_bits_of_their_own(tiny_config(), dtype, false, "int8");
+    DecoderConfig windowed = tiny_config("alibi");
+    windowed.window = 6;
+    expect_bits_of_their_own(windowed, dtype, true, "int8");
+  }
+  DecoderConfig latent = tiny_config();
+  latent.architecture = "deepseek_v3";
+  latent.moe.experts = 4;
+  latent.latent = {.kv_rank = 6, .q_rank = 5, .nope_dim = 3, .rope_dim = 4, .value_dim = 5};
+  expect_bits_of_their_own(latent, DType::f32, false, "int8");
 }
 
 TEST(PagedDecoding, ReadsTheBeginningThatPromptsShareOnceWithTheSameBits) {
@@ -247,6 +263,11 @@ TEST(PagedDecoding, RefusesPagesThatAttentionDoesNotTake) {
   expect_error([&] { PagedDecoding(*model, 4, 24); },
                "paged cache: a page holds a divisor or a multiple of 64 tokens: got 24");
   expect_error([&] { PagedDecoding(*model, 0, 8); }, "paged cache: has no room");
+  expect_error([&] { PagedDecoding(*model, 4, 8, "int4"); },
+               "kv: 'int4' is nothing that keys and values are kept in; give model or int8");
+  const auto wide = random_model(tiny_config(), DType::f64);
+  expect_error([&] { PagedDecoding(*wide, 4, 8, "int8"); },
+               "kv: int8 is for models in f32, bf16 or f16: got f64");
 }
 
 }  // namespace

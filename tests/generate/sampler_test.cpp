@@ -41,6 +41,33 @@ TEST(TokenProbabilities, FollowTheOracle) {
   }
 }
 
+double entropy_of(const std::vector<double>& p) {
+  double out = 0;
+  for (const double one : p) {
+    out -= one > 0 ? one * std::log(one) : 0;
+  }
+  return out;
+}
+
+TEST(TokenProbabilities, SpreadWithTheTemperatureFromTheLikeliestTokenToAll) {
+  const std::vector<float> logits = {0.2F, -1, 1, 0.5F, -3};
+  double before = 0;
+  for (const double temperature : {0.0, 0.1, 0.3, 0.7, 1.0, 1.5, 3.0, 30.0}) {
+    const double entropy = entropy_of(token_probabilities(logits, {.temperature = temperature}));
+    EXPECT_TRUE(temperature == 0 ? entropy == 0 : entropy > before) << temperature;
+    before = entropy;
+  }
+  EXPECT_NEAR(before, std::log(5.0), 0.01);
+  double total = 0;
+  for (const float logit : logits) {
+    total += std::exp(static_cast<double>(logit));
+  }
+  const std::vector<double> one = token_probabilities(logits, {.temperature = 1});
+  for (size_t i = 0; i < logits.size(); ++i) {
+    EXPECT_NEAR(one[i], std::exp(static_cast<double>(logits[i])) / total, 1e-12);
+  }
+}
+
 TEST(TokenProbabilities, FiltersAlwaysLeaveOneToken) {
   const std::vector<float> logits = {1, 3, 3, 2};
   for (const SamplingConfig& config :

@@ -3,6 +3,7 @@
 #include "ingot/autograd/grad_mode.h"
 #include "ingot/models/decoder.h"
 #include "ingot/nn/initialise.h"
+#include "ingot/nn/paged_cache.h"
 #include "ingot/ops/linear.h"
 #include "ingot/ops/shape.h"
 #include "ingot/tensor/copy.h"
@@ -79,9 +80,11 @@ TEST(Int8Weights, DecodeTokenByTokenAsTheyReadTheWholeText) {
     const auto model = made(tiny(architecture));
     model->to_int8();
     const Tensor whole = model->hidden(some_ids());
-    nn::KvCache cache = model->make_cache(2, 20);
+    nn::PagedCache cache(model->cache_shape(2, 32), DType::f32, cpu_device);
+    const std::vector<int32_t> first = {0}, second = {1};
     for (int64_t t = 0; t < 20; ++t) {
-      const Tensor one = model->hidden(slice(some_ids(), 1, t, t + 1), cache);
+      nn::PagedRows rows(cache, {{first, t}, {second, t}});
+      const Tensor one = model->hidden(slice(some_ids(), 1, t, t + 1), rows);
       EXPECT_LE(difference(one, contiguous(slice(whole, 1, t, t + 1))), 1e-5)
           << architecture << " " << t;
     }

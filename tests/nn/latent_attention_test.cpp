@@ -6,7 +6,7 @@
 
 #include "ingot/autograd/gradcheck.h"
 #include "ingot/nn/initialise.h"
-#include "ingot/nn/kv_cache.h"
+#include "ingot/nn/paged_cache.h"
 #include "ingot/nn/rotary.h"
 #include "ingot/ops/elementwise.h"
 #include "ingot/ops/linear.h"
@@ -120,16 +120,20 @@ TEST(LatentAttention, CachesTheLatentAndTheSharedKeyAlone) {
   const auto layer = layer_of(shape);
   const Tensor x = random_tensor({2, tokens, 20}, 1);
   const Tensor whole = (*layer)(x, rotated_context(DType::f64));
-  nn::KvCache cache({1, 2, tokens, 1, 13, 0}, DType::f64, cpu_device);
-  EXPECT_EQ(cache.bytes(), 2 * tokens * (9 + 4) * 8);
-  int64_t read = 0;
-  for (const int64_t count : {3, 1, 2, 1}) {  // expanded and absorbed in turns
-    nn::Context context = rotated_context(DType::f64, read, count);
-    context.cache = &cache;
-    const Tensor y = (*layer)(slice(x, 1, read, read + count), context);
-    EXPECT_LE(difference(y, slice(whole, 1, read, read + count)), 1e-12) << read;
-    cache.advance(count);
-    read += count;
+  nn::PagedCache cache({1, 2, 8, 1, 13, 0}, DType::f64, cpu_device);
+  EXPECT_EQ(cache.bytes(), 2 * 8 * (9 + 4) * 8);
+  for (int32_t row = 0; row < 2; ++row) {
+    const std::vector<int32_t> table = {row};
+    int64_t read = 0;
+    for (const int64_t count : {3, 1, 2, 1}) {  // expanded and absorbed in turns
+      nn::PagedRows rows(cache, {{table, read}});
+      nn::Context context = rotated_context(DType::f64, read, count);
+      context.cache = &rows;
+      const Tensor part = slice(slice(x, 0, row, row + 1), 1, read, read + count);
+      const Tensor expected = slice(slice(whole, 0, row, row + 1), 1, read, read + count);
+      EXPECT_LE(difference((*layer)(part, context), expected), 1e-12) << read;
+      read += count;
+    }
   }
 }
 

@@ -6,7 +6,6 @@
 
 #include "ingot/autograd/backward.h"
 #include "ingot/autograd/record.h"
-#include "ingot/generate/decoding.h"
 #include "ingot/models/decoder.h"
 #include "ingot/nn/initialise.h"
 #include "ingot/ops/elementwise.h"
@@ -15,6 +14,7 @@
 #include "ingot/peft/loreft.h"
 #include "ingot/tensor/copy.h"
 #include "ingot/tensor/factories.h"
+#include "tests/generate/paged_texts.h"
 #include "tests/support/op_case.h"
 
 namespace ingot::testing {
@@ -70,24 +70,21 @@ TEST(SoftPrompt, TrainsItsVectorsAlone) {
       "decoder: learnt vectors before a text go with one document a row");
 }
 
-// Token by token from a cache as all at once.
+// Token by token from pages as all at once, prompts of several pages too.
 void expect_decodes_alike(const Decoder& model) {
-  const std::vector<Tokens> texts = {{3, 5, 7, 2}, {8, 1}};
-  Decoding decoding(model, texts, 8);
+  const std::vector<Tokens> prompts = {
+      {3, 5, 7, 2}, {8, 1}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 8, 7, 6, 5}};
+  PagedTexts texts(model, prompts, 8);
   for (const int64_t next : {6, 11, 4}) {
-    for (size_t row = 0; row < texts.size(); ++row) {
+    for (size_t row = 0; row < prompts.size(); ++row) {
       const NoGrad quiet;
-      const Tokens& text = decoding.texts()[row];
+      const Tokens& text = texts.tokens(row);
       const Tensor whole = model.logits(ids_of(text));
       const int64_t last = static_cast<int64_t>(text.size());
       const Tensor expected = reshape(slice(whole, 1, last - 1, last), {19});
-      const Tensor got = reshape(
-          slice(decoding.logits(), 0, static_cast<int64_t>(row), static_cast<int64_t>(row) + 1),
-          {19});
-      EXPECT_LE(difference(got, converted(expected, DType::f32)), 2e-6);
+      EXPECT_LE(difference(texts.logits(row), converted(expected, DType::f32)), 2e-6);
     }
-    const std::vector<int64_t> fed = {next, next + 1};
-    decoding.feed(fed);
+    texts.feed({next, next + 1, next});
   }
 }
 

@@ -1,45 +1,27 @@
 #include <gtest/gtest.h>
 
-#include <array>
-#include <cstdio>
-#include <ctime>
-#include <filesystem>
-
 #include "ingot/base/error.h"
 #include "ingot/base/files.h"
 #include "ingot/text/jinja_json.h"
 #include "ingot/text/jinja_print.h"
 #include "ingot/text/jinja_template.h"
-#include "tests/support/paths.h"
+#include "tests/support/node.h"
 
 namespace ingot::jinja {
 namespace {
 
 using testing::data_folder;
 using testing::no_data_folder;
-using testing::TemporaryFolder;
+using testing::Node;
 
-std::pair<int, std::string> run(const std::string& command) {
-  std::string out;
-  FILE* pipe = popen((command + " 2>&1").c_str(), "r");
-  std::array<char, 4096> buffer{};
-  for (size_t size = 0; (size = fread(buffer.data(), 1, buffer.size(), pipe)) > 0;) {
-    out.append(buffer.data(), size);
-  }
-  return {pclose(pipe), out};
-}
-
-// Renders every job with npm's @huggingface/jinja; a case that it refuses gives null.
+// Renders every job; a case that it refuses gives null.
 constexpr const char* script = R"(
 import { Template } from "@huggingface/jinja";
-import { readFileSync, writeFileSync } from "fs";
-const jobs = JSON.parse(readFileSync("jobs.json", "utf8"));
-const out = jobs.map(({ template, variables }) => {
+answer(input.map(({ template, variables }) => {
   try {
     return new Template(template).render(variables);
   } catch { return null; }
-});
-writeFileSync("out.json", JSON.stringify(out));
+}));
 )";
 
 struct Job {
@@ -95,11 +77,9 @@ TEST(JinjaPeer, AgreesWithHuggingFacesOwnOnPublishedTemplates) {
   if (!data_folder()) {
     GTEST_SKIP() << no_data_folder;
   }
-  const TemporaryFolder folder;
-  const std::string within = "cd " + folder.path().string() + " && ";
-  const auto [code, said] = run(within + "timeout 120 npm install --silent @huggingface/jinja@0.5");
-  if (code != 0) {
-    GTEST_SKIP() << "needs npm with its registry, to install @huggingface/jinja: " << said;
+  const Node node({"@huggingface/jinja@0.5"});
+  if (!node.missing().empty()) {
+    GTEST_SKIP() << node.missing();
   }
   const std::vector<Job> all = jobs();
   Items written;
@@ -110,17 +90,13 @@ TEST(JinjaPeer, AgreesWithHuggingFacesOwnOnPublishedTemplates) {
     written.push_back(dict_of(std::move(one)));
   }
   Budget budget{Limits()};
-  write_file(folder / "jobs.json", json_text(list_of(std::move(written)), {}, budget));
-  write_file(folder / "run.mjs", script);
-  const auto [status, output] = run(within + "timeout 120 node run.mjs");
-  ASSERT_EQ(status, 0) << output;
-  const Value theirs = parse_json_value(read_file(folder / "out.json"), "out.json");
+  const nlohmann::json theirs = node.run(
+      script, nlohmann::ordered_json::parse(json_text(list_of(std::move(written)), {}, budget)));
   int64_t compared = 0;
   for (size_t i = 0; i < all.size(); ++i) {
-    const std::string* text = (*theirs.list())[i].text();
     const std::string ours = printed_by_us(all[i]);
-    if (text != nullptr) {
-      EXPECT_EQ(ours, *text) << all[i].name;
+    if (theirs[i].is_string()) {
+      EXPECT_EQ(ours, theirs[i].get<std::string>()) << all[i].name;
       ++compared;
     } else {
       EXPECT_TRUE(ours.starts_with("error: ")) << all[i].name << " printed " << ours;

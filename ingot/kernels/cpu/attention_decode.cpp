@@ -48,10 +48,12 @@ HWY_BEFORE_NAMESPACE();
 namespace ingot::kernels::HWY_NAMESPACE {
 namespace {
 
+// S names the type that keys and values are stored in: the queries' type, or int8_t.
+
 // Σ_c a_c b_c
-template <class T>
-HWY_INLINE Compute<T> dot(const Compute<T>* a, const T* b, int64_t width) {
-  const Lanes<T> d;
+template <class C, class S>
+HWY_INLINE C dot(const C* a, const S* b, int64_t width) {
+  const hn::ScalableTag<C> d;
   auto sum = hn::Zero(d);
   each(d, width, [&](int64_t c, int64_t n) HWY_ATTR {
     sum = hn::MulAdd(hn::LoadU(d, a + c), load_some(d, b + c, n), sum);
@@ -60,12 +62,12 @@ HWY_INLINE Compute<T> dot(const Compute<T>* a, const T* b, int64_t width) {
 }
 
 // sums_c = shrink · sums_c + Σ_j p_j v_jc for N vectors of features.
-template <int N, class T>
-HWY_FLATTEN void add_values(const Compute<T>* p, int64_t keys, const T* v, int64_t stride,
-                            Compute<T> shrink, Compute<T>* sums) {
-  const Lanes<T> d;
+template <int N, class C, class S>
+HWY_FLATTEN void add_values(const C* p, int64_t keys, const S* v, int64_t stride, C shrink,
+                            C* sums) {
+  const hn::ScalableTag<C> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  hn::Vec<Lanes<T>> sum[N];
+  hn::Vec<decltype(d)> sum[N];
   repeat<N>([&](auto n)
                 HWY_ATTR { sum[n] = hn::Mul(hn::LoadU(d, sums + n * lanes), hn::Set(d, shrink)); });
   for (int64_t j = 0; j < keys; ++j) {
@@ -78,15 +80,19 @@ HWY_FLATTEN void add_values(const Compute<T>* p, int64_t keys, const T* v, int64
 }
 
 // The keys (or values) of one head of a batch row: one after another, or in pages that a table
-// names.
+// names; of codes, with their scales.
 class KeyRows {
  public:
-  KeyRows(const ConstView& x, const ConstView& pages, int64_t b, int64_t kv_head)
-      : rows_(head_rows(x, pages.data == nullptr ? b : 0, kv_head)) {
+  KeyRows(const ConstView& x, const ConstView& scales, const ConstView& pages, int64_t b,
+          int64_t kv_head)
+      : rows_(head_rows(x, pages.data == nullptr ? b : 0, kv_head)), heads_(x.size(2)) {
     if (pages.data != nullptr) {
       table_ = pages.as<int32_t>() + b * pages.size(1);
       page_ = x.size(1);
       page_bytes_ = x.stride(0) * size_of(x.dtype);
+    }
+    if (scales.data != nullptr) {
+      scales_ = scales.as<float>() + kv_head;
     }
   }
 
@@ -102,9 +108,19 @@ class KeyRows {
     page.data = static_cast<const std::byte*>(rows_.data) + table_[key / page_] * page_bytes_;
     return static_cast<const T*>(page.from(key % page_).data);
   }
+  // x_j *= the scale of key `first` + j, for those of `keys`, counted from `first`, which lie side
+  // by side in a page.
+  void scale(int64_t first, Span keys, float* x) const {
+    const float* from = scales_ + (table_[first / page_] * page_ + first % page_) * heads_;
+    for (int64_t j = keys.begin; j < keys.end; ++j) {
+      x[j] *= from[j * heads_];
+    }
+  }
 
  private:
   HeadRows rows_;
+  int64_t heads_;
+  const float* scales_ = nullptr;
   const int32_t* table_ = nullptr;
   int64_t page_ = 0;
   int64_t page_bytes_ = 0;
@@ -120,9 +136,10 @@ AttentionRule rule_of_row(const AttentionRule& rule, int64_t b, int64_t times) {
 }
 
 // One unit.
-template <class T>
+template <class C, class S>
 struct DecodeUnit {
-  using C = Compute<T>;
+  static constexpr bool coded = std::is_same_v<S, int8_t>;
+
   const AttentionRule& rule;
   const DecodePlan& plan;
   Visibility visible;
@@ -151,14 +168,17 @@ struct DecodeUnit {
   }
 
   void add_keys(int64_t i, int64_t g, Span keys, bool whole) {
-    const Lanes<T> d;
+    const hn::ScalableTag<C> d;
     const int64_t r = i * plan.group() + g;
     HWY_ALIGN C scores[tile_keys + tile_unit];
     const int64_t size = padded(keys.size());
     const Span seen = within(visible.keys_of(i, i), keys.begin, keys.size());
-    const T* key = k.template from<T>(keys.begin);
+    const S* key = k.template from<S>(keys.begin);
     for (int64_t j = seen.begin; j < seen.end; ++j) {
-      scores[j] = dot<T>(queries + r * padded(plan.width), key + j * k.stride(), plan.width);
+      scores[j] = dot(queries + r * padded(plan.width), key + j * k.stride(), plan.width);
+    }
+    if constexpr (coded) {
+      k.scale(keys.begin, seen, scores);
     }
     const double slope = slope_of(rule, first_head + g);
     if (rule.softcap > 0 || slope != 0) {
@@ -186,12 +206,15 @@ struct DecodeUnit {
     const C shrink = std::exp2(most - shift);
     most = next;
     total = total * shrink + hn::GetLane(hn::SumOfLanes(d, sum));
-    add_row_values(scores, seen, v.template from<T>(keys.begin), shrink, row);
+    if constexpr (coded) {
+      v.scale(keys.begin, seen, scores);
+    }
+    add_row_values(scores, seen, v.template from<S>(keys.begin), shrink, row);
   }
 
-  void add_row_values(const C* p, Span seen, const T* value, C shrink, C* sums) const {
-    const auto lanes = static_cast<int64_t>(hn::Lanes(Lanes<T>()));
-    const T* from = value + seen.begin * v.stride();
+  void add_row_values(const C* p, Span seen, const S* value, C shrink, C* sums) const {
+    const auto lanes = static_cast<int64_t>(hn::Lanes(hn::ScalableTag<C>()));
+    const S* from = value + seen.begin * v.stride();
     int64_t c = 0;
     for (; c + 4 * lanes <= plan.width; c += 4 * lanes) {
       add_values<4>(p + seen.begin, seen.size(), from + c, v.stride(), shrink, sums + c);
@@ -210,7 +233,7 @@ struct DecodeUnit {
 };
 
 // What all units share.
-template <class T>
+template <class T, class S>
 struct DecodeWork {
   using C = Compute<T>;
   const ConstView& q;
@@ -238,14 +261,14 @@ struct DecodeWork {
       }
     }
     const AttentionRule own = rule_of_row(rule, b, plan.times);
-    DecodeUnit<T>{own,
-                  plan,
-                  Visibility(own, b, plan.times, plan.keys),
-                  KeyRows(k, rule.pages, b, kv_head),
-                  KeyRows(v, rule.pages, b, kv_head),
-                  kv_head * plan.group(),
-                  queries,
-                  results(unit)}
+    DecodeUnit<C, S>{own,
+                     plan,
+                     Visibility(own, b, plan.times, plan.keys),
+                     KeyRows(k, rule.key_scales, rule.pages, b, kv_head),
+                     KeyRows(v, rule.value_scales, rule.pages, b, kv_head),
+                     kv_head * plan.group(),
+                     queries,
+                     results(unit)}
         .run({part * DecodePlan::chunk, (part + 1) * DecodePlan::chunk});
   }
 
@@ -289,31 +312,34 @@ Shape key_shape(const Shape& q, const Shape& k, const AttentionRule& rule) {
   return rule.pages.data == nullptr ? k : Shape{q[0], rule.pages.size(1) * k[1], k[2], k[3]};
 }
 
+template <class T, class S>
+void run_decoding(const DecodeWork<T, S>& work) {
+  const DecodePlan& plan = work.plan;
+  parallel_parts(plan.units(), 1, [&](int64_t begin, int64_t end, int64_t worker) {
+    for (int64_t unit = begin; unit < end; ++unit) {
+      work.run_unit(unit, worker);
+    }
+  });
+  parallel_for(plan.batch * plan.times * plan.heads,
+               std::max<int64_t>(1, 8192 / (plan.chunks() * padded(plan.width) + 1)),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t n = begin; n < end; ++n) {
+                   work.join(n / plan.heads / plan.times, n / plan.heads % plan.times,
+                             n % plan.heads);
+                 }
+               });
+}
+
 void decode_all(const ConstView& q, const ConstView& k, const ConstView& v,
                 const AttentionRule& rule, const View& y, const View& lse, const View& workspace) {
+  const DecodePlan plan(q.shape, key_shape(q.shape, k.shape, rule));
   visit_float(q.dtype, "attention", [&]<class T>() {
-    const DecodeWork<T> work{q,
-                             k,
-                             v,
-                             rule,
-                             y,
-                             lse,
-                             workspace.as<Compute<T>>(),
-                             DecodePlan(q.shape, key_shape(q.shape, k.shape, rule))};
-    const DecodePlan& plan = work.plan;
-    parallel_parts(plan.units(), 1, [&](int64_t begin, int64_t end, int64_t worker) {
-      for (int64_t unit = begin; unit < end; ++unit) {
-        work.run_unit(unit, worker);
-      }
-    });
-    parallel_for(plan.batch * plan.times * plan.heads,
-                 std::max<int64_t>(1, 8192 / (plan.chunks() * padded(plan.width) + 1)),
-                 [&](int64_t begin, int64_t end) {
-                   for (int64_t n = begin; n < end; ++n) {
-                     work.join(n / plan.heads / plan.times, n / plan.heads % plan.times,
-                               n % plan.heads);
-                   }
-                 });
+    auto* space = workspace.as<Compute<T>>();
+    if (k.dtype != DType::i8) {
+      run_decoding(DecodeWork<T, T>{q, k, v, rule, y, lse, space, plan});
+    } else if constexpr (!std::is_same_v<T, double>) {
+      run_decoding(DecodeWork<T, int8_t>{q, k, v, rule, y, lse, space, plan});
+    }
   });
 }
 

@@ -21,19 +21,6 @@ namespace {
 
 constexpr int64_t side_by_side = 4;  // weight rows that are read as separate streams
 
-// Codes as f32; those beyond n are 0.
-template <class D>
-HWY_INLINE hn::VFromD<D> load_codes(D d, const int8_t* p, int64_t n) {
-  const hn::Rebind<int8_t, D> d8;
-  const hn::Rebind<int32_t, D> d32;
-  if (n < static_cast<int64_t>(hn::Lanes(d))) {
-    HWY_ALIGN int8_t buffer[hn::MaxLanes(D())] = {};
-    std::memcpy(buffer, p, static_cast<size_t>(n));
-    return hn::ConvertTo(d, hn::PromoteTo(d32, hn::Load(d8, buffer)));
-  }
-  return hn::ConvertTo(d, hn::PromoteTo(d32, hn::LoadU(d8, p)));
-}
-
 // Calls body(group, begin, size) for the groups of a row.
 template <class F>
 HWY_INLINE void each_group(int64_t features, F&& body) {
@@ -51,48 +38,50 @@ struct Codes {
   const float* scales_of(int64_t n) const { return scales + n * int8_groups(features); }
 };
 
+// Encodes `size` features that share a scale, which is returned.
 template <class T>
-void encode_row(const T* w, int64_t features, int8_t* codes, float* scales) {
+float encode_group(const T* x, int64_t size, int8_t* codes) {
   const hn::ScalableTag<float> d;
   const hn::Rebind<int8_t, decltype(d)> d8;
-  each_group(features, [&](int64_t g, int64_t begin, int64_t size) HWY_ATTR {
-    float most = 0;
-    for (int64_t k = begin; k < begin + size; ++k) {
-      const float magnitude = std::abs(static_cast<float>(w[k]));
-      most = magnitude > most || std::isnan(magnitude) ? magnitude : most;
-    }
-    const bool finite = std::isfinite(most);
-    scales[g] = finite ? most / 127 : HUGE_VALF - HUGE_VALF;
-    const auto by = hn::Set(d, finite && most > 0 ? 127 / most : 0);
-    each(d, size, [&](int64_t k, int64_t n) HWY_ATTR {
-      // Rounded half to even; demoting saturates, so that 127 · (1 + 2⁻²⁴) stays 127.
-      const auto x = hn::Mul(load_some(d, w + begin + k, n), by);
-      const auto code = hn::DemoteTo(d8, hn::NearestInt(finite ? x : hn::Zero(d)));
-      HWY_ALIGN int8_t buffer[hn::MaxLanes(d)];
-      hn::StoreU(code, d8, buffer);
-      std::memcpy(codes + begin + k, buffer, static_cast<size_t>(n));
-    });
+  float most = 0;
+  for (int64_t k = 0; k < size; ++k) {
+    const float magnitude = std::abs(static_cast<float>(x[k]));
+    most = magnitude > most || std::isnan(magnitude) ? magnitude : most;
+  }
+  const bool finite = std::isfinite(most);
+  const auto by = hn::Set(d, finite && most > 0 ? 127 / most : 0);
+  each(d, size, [&](int64_t k, int64_t n) HWY_ATTR {
+    // Rounded half to even; demoting saturates, so that 127 · (1 + 2⁻²⁴) stays 127.
+    const auto scaled = hn::Mul(load_some(d, x + k, n), by);
+    const auto code = hn::DemoteTo(d8, hn::NearestInt(finite ? scaled : hn::Zero(d)));
+    HWY_ALIGN int8_t buffer[hn::MaxLanes(d)];
+    hn::StoreU(code, d8, buffer);
+    std::memcpy(codes + k, buffer, static_cast<size_t>(n));
+  });
+  return finite ? most / 127 : HUGE_VALF - HUGE_VALF;
+}
+
+template <class T>
+void encode_row(const T* w, int64_t features, int8_t* codes, float* scales) {
+  each_group(features, [&](int64_t g, int64_t begin, int64_t size) {
+    scales[g] = encode_group(w + begin, size, codes + begin);
   });
 }
 
-void decode_row(const Codes& w, int64_t row, double* out) {
-  each_group(w.features, [&](int64_t g, int64_t begin, int64_t size) {
-    const double scale = w.scales_of(row)[g];
-    for (int64_t k = begin; k < begin + size; ++k) {
-      out[k] = scale * w.row(row)[k];
-    }
+// out = scale · code
+template <class T>
+void decode_group(const int8_t* codes, float scale, int64_t size, T* out) {
+  const Lanes<T> d;
+  const auto by = hn::Set(d, static_cast<Compute<T>>(scale));
+  each(d, size, [&](int64_t k, int64_t n) HWY_ATTR {
+    store_some(d, hn::Mul(by, load_some(d, codes + k, n)), out + k, n);
   });
 }
 
 template <class T>
 void decode_row(const Codes& w, int64_t row, T* out) {
-  const hn::ScalableTag<float> d;
-  each_group(w.features, [&](int64_t g, int64_t begin, int64_t size) HWY_ATTR {
-    const auto scale = hn::Set(d, w.scales_of(row)[g]);
-    const int8_t* codes = w.row(row) + begin;
-    each(d, size, [&](int64_t k, int64_t n) HWY_ATTR {
-      store_some(d, hn::Mul(scale, load_codes(d, codes + k, n)), out + begin + k, n);
-    });
+  each_group(w.features, [&](int64_t g, int64_t begin, int64_t size) {
+    decode_group(w.row(row) + begin, w.scales_of(row)[g], size, out + begin);
   });
 }
 
@@ -120,7 +109,7 @@ void dots(const T* const* x, const Codes& weights, int64_t row, float* sums) {
         left[m] = load_some(d, x[m] + begin + k, n);
       }
       for (int w = 0; w < W; ++w) {
-        const V right = load_codes(d, weights.row(row + w) + begin + k, n);
+        const V right = load_some(d, weights.row(row + w) + begin + k, n);
         for (int m = 0; m < M; ++m) {
           parts[m * W + w] = hn::MulAdd(left[m], right, parts[m * W + w]);
         }
@@ -224,6 +213,30 @@ void DecodeAll(const ConstView& codes, const ConstView& scales, const View& out)
   });
 }
 
+void EncodeRowsAll(const ConstView& x, const View& codes, const View& scales) {
+  const int64_t features = x.size(1);
+  visit_weight(x.dtype, [&]<class T>() {
+    parallel_for(x.size(0), rows_a_chunk(features, 1 << 16), [&](int64_t begin, int64_t end) {
+      for (int64_t n = begin; n < end; ++n) {
+        scales.as<float>()[n] =
+            encode_group(x.as<T>() + n * features, features, codes.as<int8_t>() + n * features);
+      }
+    });
+  });
+}
+
+void DecodeRowsAll(const ConstView& codes, const ConstView& scales, const View& out) {
+  const int64_t features = codes.size(1);
+  visit_float(out.dtype, "int8", [&]<class T>() {
+    parallel_for(codes.size(0), rows_a_chunk(features, 1 << 16), [&](int64_t begin, int64_t end) {
+      for (int64_t n = begin; n < end; ++n) {
+        decode_group(codes.as<int8_t>() + n * features, scales.as<float>()[n], features,
+                     out.as<T>() + n * features);
+      }
+    });
+  });
+}
+
 void FewRowsAll(const ConstView& x, const ConstView& codes, const ConstView& scales,
                 const ConstView& bias, const View& y) {
   const Codes w{codes.as<int8_t>(), scales.as<float>(), codes.size(1)};
@@ -247,6 +260,8 @@ namespace ingot::kernels {
 
 HWY_EXPORT(EncodeAll);
 HWY_EXPORT(DecodeAll);
+HWY_EXPORT(EncodeRowsAll);
+HWY_EXPORT(DecodeRowsAll);
 HWY_EXPORT(FewRowsAll);
 
 void int8_encode(const Cpu&, const ConstView& w, const View& codes, const View& scales) {
@@ -255,6 +270,15 @@ void int8_encode(const Cpu&, const ConstView& w, const View& codes, const View& 
 
 void int8_decode(const Cpu&, const ConstView& codes, const ConstView& scales, const View& out) {
   HWY_DYNAMIC_DISPATCH(DecodeAll)(codes, scales, out);
+}
+
+void int8_encode_rows(const Cpu&, const ConstView& x, const View& codes, const View& scales) {
+  HWY_DYNAMIC_DISPATCH(EncodeRowsAll)(x, codes, scales);
+}
+
+void int8_decode_rows(const Cpu&, const ConstView& codes, const ConstView& scales,
+                      const View& out) {
+  HWY_DYNAMIC_DISPATCH(DecodeRowsAll)(codes, scales, out);
 }
 
 void int8_few_rows(const Cpu&, const ConstView& x, const ConstView& codes, const ConstView& scales,

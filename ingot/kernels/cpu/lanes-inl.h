@@ -1,6 +1,6 @@
 // SIMD lanes of a compute type (float; double for f64) loaded from and stored to any floating-point
-// dtype. Included once per Highway target, hence no #pragma once: the guard toggles as
-// hwy/foreach_target.h demands.
+// dtype, and loaded from 8-bit codes. Included once per Highway target, hence no #pragma once: the
+// guard toggles as hwy/foreach_target.h demands.
 #if defined(INGOT_KERNELS_CPU_LANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef INGOT_KERNELS_CPU_LANES_INL_H_
 #undef INGOT_KERNELS_CPU_LANES_INL_H_
@@ -46,6 +46,18 @@ template <class D>
 HWY_INLINE hn::VFromD<D> load(D d, const F16* p) {
   const hn::Rebind<hwy::float16_t, D> d16;
   return hn::PromoteTo(d, hn::LoadU(d16, reinterpret_cast<const hwy::float16_t*>(p)));
+}
+
+template <class D>
+HWY_INLINE hn::VFromD<D> load(D d, const int8_t* p) {
+  const hn::Rebind<int8_t, D> d8;
+  const hn::Rebind<int32_t, D> d32;
+  const auto whole = hn::PromoteTo(d32, hn::LoadU(d8, p));
+  if constexpr (std::is_same_v<hn::TFromD<D>, double>) {
+    return hn::PromoteTo(d, whole);
+  } else {
+    return hn::ConvertTo(d, whole);
+  }
 }
 
 // Rounded to nearest, ties to even; NaN stays NaN.
