@@ -31,11 +31,13 @@ stage() {
   return $status
 }
 
-# A new build tree compiles several sources at once (INGOT_UNITY), which is faster; one that is there stays as it is.
+# build PRESET TARGETS...: a new build tree compiles several sources at once (INGOT_UNITY), which is faster; one that
+# is there stays as it is.
 build() {
-  local unity=()
-  [ -f "build/$1/CMakeCache.txt" ] || unity=(-DINGOT_UNITY=ON)
-  cmake --preset "$1" -DINGOT_TESTS=ON "${unity[@]}" && cmake --build "build/$1" --parallel "$jobs"
+  local preset=$1 unity=()
+  shift
+  [ -f "build/$preset/CMakeCache.txt" ] || unity=(-DINGOT_UNITY=ON)
+  cmake --preset "$preset" -DINGOT_TESTS=ON "${unity[@]}" && cmake --build "build/$preset" --parallel "$jobs" --target "$@"
 }
 
 # run_tests PRESET LABEL: what ctest says goes to the screen, and its last lines to the end of this run.
@@ -57,10 +59,12 @@ stage format tools/format.sh
 stage layers tools/check_layers.py
 stage terms tools/check_terms.py
 stage "layers' own tests" python3 tools/test_check_layers.py
-if stage "build release" build release; then  # what does not compile is not worth compiling twice
+targets=(ingot fast_tests)
+[ $slow = no ] || targets+=(slow_tests)
+if stage "build release" build release "${targets[@]}"; then  # what does not compile is not worth compiling twice
   stage "fast tests release" run_tests release fast
   [ $slow = no ] || stage "slow tests release" run_tests release slow
-  [ $quick = yes ] || { stage "build asan" build asan && stage "fast tests asan" run_tests asan fast; }
+  [ $quick = yes ] || { stage "build asan" build asan ingot fast_tests && stage "fast tests asan" run_tests asan fast; }
 fi
 
 skipped=$(sort -u <<<"$skipped" | sed '/^$/d')

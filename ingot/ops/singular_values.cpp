@@ -1,13 +1,15 @@
 #include "ingot/ops/singular_values.h"
 
-#include <Eigen/Eigenvalues>
+#include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
 
 #include "ingot/base/error.h"
+#include "ingot/ops/decompositions.h"
 #include "ingot/tensor/copy.h"
+#include "ingot/tensor/factories.h"
 
 namespace ingot {
 namespace {
@@ -70,10 +72,12 @@ std::vector<double> GramMatrix::singular_values() const {
   }
   check(std::isfinite(gram.trace()), ErrorKind::numeric,
         "singular values: the matrix has values that are not finite");
-  const Eigen::SelfAdjointEigenSolver<Matrix> solver(gram, Eigen::EigenvaluesOnly);
+  const Tensor values = symmetric_eigenvalues(
+      tensor_of(std::span<const double>(gram.data(), static_cast<size_t>(gram.size())),
+                {gram.rows(), gram.cols()}));
   std::vector<double> out;
-  for (Eigen::Index i = solver.eigenvalues().size(); i > 0; --i) {
-    out.push_back(std::sqrt(std::max(0.0, solver.eigenvalues()[i - 1])));
+  for (const double value : values.values<double>()) {
+    out.push_back(std::sqrt(std::max(0.0, value)));
   }
   return out;
 }

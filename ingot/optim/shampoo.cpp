@@ -14,10 +14,10 @@
 #include <cmath>
 
 #include "ingot/autograd/grad_mode.h"
+#include "ingot/ops/decompositions.h"
 #include "ingot/ops/elementwise.h"
 #include "ingot/ops/matmul.h"
 #include "ingot/optim/direction.h"
-#include "ingot/optim/spectral.h"
 #include "ingot/tensor/copy.h"
 #include "ingot/tensor/factories.h"
 #include "ingot/tensor/layout.h"

@@ -16,12 +16,12 @@
 #include <numeric>
 
 #include "ingot/autograd/grad_mode.h"
+#include "ingot/ops/decompositions.h"
 #include "ingot/ops/elementwise.h"
 #include "ingot/ops/index.h"
 #include "ingot/ops/matmul.h"
 #include "ingot/ops/reduce.h"
 #include "ingot/optim/direction.h"
-#include "ingot/optim/spectral.h"
 #include "ingot/tensor/copy.h"
 #include "ingot/tensor/factories.h"
 #include "ingot/tensor/layout.h"
@@ -81,7 +81,7 @@ void refresh(const Side& side, Tensor& v, int64_t dim) {
   const Tensor order = order_of(side);
   copy_into(v, index_select(v, dim, order));
   const Tensor sorted = index_select(*side.basis, 1, order);
-  copy_into(*side.basis, orthogonal_factor(matmul(*side.statistics, sorted)));
+  copy_into(*side.basis, qr(matmul(*side.statistics, sorted)).q);
 }
 
 class Soap : public Rule {
@@ -119,7 +119,7 @@ class Soap : public Rule {
     if (step.t == 1) {
       for (const Side& side : {sides.left, sides.right}) {
         if (side.basis != nullptr) {
-          copy_into(*side.basis, eigenvectors(*side.statistics));
+          copy_into(*side.basis, symmetric_eigen(*side.statistics).vectors);
         }
       }
     } else if ((step.t - 1) % config_.every == 0) {

@@ -1,11 +1,11 @@
 #include "ingot/peft/low_rank.h"
 
-#include <Eigen/QR>
-#include <Eigen/SVD>
 #include <algorithm>
+#include <cmath>
 
 #include "ingot/autograd/record.h"
 #include "ingot/base/philox.h"
+#include "ingot/ops/decompositions.h"
 #include "ingot/ops/elementwise.h"
 #include "ingot/ops/matmul.h"
 #include "ingot/ops/shape.h"
@@ -16,45 +16,43 @@
 namespace ingot::peft {
 namespace {
 
-using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-
 constexpr int64_t largest_exact = 256;
 constexpr int64_t extra_columns = 16;
 constexpr int rounds = 8;
 
-Eigen::Map<const Matrix> matrix_of(const Tensor& x) {
-  return {x.values<double>().data(), x.size(0), x.size(1)};
-}
-
-Tensor tensor_from(const Matrix& m) {
-  return tensor_of(std::span<const double>(m.data(), static_cast<size_t>(m.size())),
-                   {m.rows(), m.cols()});
-}
-
-Matrix orthonormal(const Matrix& m) {
-  const Eigen::HouseholderQR<Matrix> qr(m);
-  return qr.householderQ() * Matrix::Identity(m.rows(), m.cols());
-}
-
-// An orthonormal basis of about the space of the k largest left singular vectors.
-Matrix leading_space(const Eigen::Map<const Matrix>& w, int64_t k) {
-  const int64_t columns = std::min(k + extra_columns, std::min(w.rows(), w.cols()));
+// An orthonormal basis [M, k + 16] of about the space of the k largest left singular vectors of w.
+Tensor leading_space(const Tensor& w, int64_t k) {
+  const int64_t columns = std::min(k + extra_columns, w.size(0));
   const Philox random({1, 0, site_named("truncated_svd")});
-  Matrix start(w.cols(), columns);
-  for (int64_t i = 0; i < start.size(); ++i) {
-    start.data()[i] = random.normal_f64(static_cast<uint64_t>(i));
+  std::vector<double> start(static_cast<size_t>(w.size(1) * columns));
+  for (size_t i = 0; i < start.size(); ++i) {
+    start[i] = random.normal_f64(i);
   }
-  Matrix q = orthonormal(w * start);
+  Tensor q = qr(matmul(w, tensor_of(start, {w.size(1), columns}))).q;
   for (int round = 0; round < rounds; ++round) {
-    const Matrix back = orthonormal(w.transpose() * q);
-    q = orthonormal(w * back);
+    q = qr(matmul(w, qr(matmul(transpose(w), q)).q)).q;
   }
   return q;
 }
 
-Svd svd_of(const Matrix& left, const Eigen::VectorXd& values, const Matrix& right, int64_t k) {
-  const std::vector<double> s(values.data(), values.data() + k);
-  return {tensor_from(left.leftCols(k)), tensor_of(s, {k}), tensor_from(right.leftCols(k))};
+// The decomposition of a w with as many columns as rows at least. The right vectors come from
+// wᵀU = V diag(s) by QR, which leaves them orthonormal where s is 0 too, and s exact to eps of the
+// largest.
+Svd svd_of_wide(const Tensor& w, int64_t k) {
+  const bool exact = w.size(0) <= largest_exact;
+  const Tensor space = exact ? Tensor() : leading_space(w, k);
+  const Tensor rows = exact ? w : matmul(transpose(space), w);
+  const Tensor leading = slice(symmetric_eigen(matmul(rows, transpose(rows))).vectors, 1, 0, k);
+  const Tensor u = dense(exact ? leading : matmul(space, leading));
+  const Qr right = qr(matmul(transpose(w), u));
+  std::vector<double> s;
+  std::vector<double> sign;
+  for (int64_t i = 0; i < k; ++i) {
+    const double r = right.r.values<double>()[static_cast<size_t>(i * k + i)];
+    s.push_back(std::abs(r));
+    sign.push_back(r < 0 ? -1 : 1);
+  }
+  return {u, tensor_of(s, {k}), right.q * tensor_of(sign, {k})};
 }
 
 Tensor wide(const Tensor& w) { return dense(converted(detach(w), DType::f64)); }
@@ -83,15 +81,11 @@ Svd truncated_svd(const Tensor& given, int64_t k) {
         "truncated_svd: takes a matrix and a rank up to its smaller side: got ", given.shape(),
         ", rank ", k);
   const Tensor w = wide(given);
-  const auto m = matrix_of(w);
-  constexpr unsigned thin = Eigen::ComputeThinU | Eigen::ComputeThinV;
-  if (std::min(m.rows(), m.cols()) <= largest_exact) {
-    const Eigen::BDCSVD<Matrix> svd(m, thin);
-    return svd_of(svd.matrixU(), svd.singularValues(), svd.matrixV(), k);
+  if (w.size(0) <= w.size(1)) {
+    return svd_of_wide(w, k);
   }
-  const Matrix q = leading_space(m, k);
-  const Eigen::BDCSVD<Matrix> svd(Matrix(q.transpose() * m), thin);
-  return svd_of(q * svd.matrixU(), svd.singularValues(), svd.matrixV(), k);
+  const Svd turned = svd_of_wide(transpose(w), k);
+  return {turned.v, turned.s, turned.u};
 }
 
 LowRankStart pissa(const Tensor& w, int64_t rank, double scaling) {

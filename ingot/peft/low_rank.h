@@ -12,10 +12,10 @@ struct Svd {
 };
 
 // The best approximation of rank k in the Frobenius norm (Eckart & Young 1936), in f64 whatever the
-// type of w. w: [Out, In], k ≤ min(Out, In). Exact where the smaller side has up to 256 rows;
-// beyond by subspace iteration from random vectors (Halko, Martinsson & Tropp 2011,
-// arXiv:0909.4061, algorithm 4.4), whose error after 8 rounds is far below what quantization or
-// training move.
+// type of w. w: [Out, In], k ≤ min(Out, In). From the eigenvectors of w wᵀ (or wᵀw, the smaller)
+// where the smaller side has up to 256 rows; beyond by subspace iteration from random vectors
+// (Halko, Martinsson & Tropp 2011, arXiv:0909.4061, algorithm 4.4), whose error after 8 rounds is
+// far below what quantization or training move.
 Svd truncated_svd(const Tensor& w, int64_t k);
 
 // A map's weight as what is frozen and what is trained: W ≈ rest + scaling · B A.

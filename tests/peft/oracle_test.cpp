@@ -21,6 +21,7 @@
 #include "ingot/quant/nf4.h"
 #include "ingot/tensor/copy.h"
 #include "ingot/tensor/factories.h"
+#include "tests/support/op_case.h"
 
 namespace ingot::testing {
 namespace {
@@ -222,6 +223,23 @@ TEST(PeftOracles, AreMetByEveryFileOfAnAdapter) {
   EXPECT_GT(checked, 0) << "no file in methods/peft of the oracle folder";
   if (!other.empty()) {
     std::cout << "no adapters: " << other << "\n";
+  }
+}
+
+TEST(TruncatedSvd, KeepsOrthonormalFactorsOfMatricesOfLowRank) {
+  // Tall and wide, exact and by subspace iteration, with ranks below what is asked for.
+  for (const auto& [rows, columns, rank] :
+       {std::tuple<int64_t, int64_t, int64_t>{30, 20, 3}, {20, 30, 3}, {6, 6, 0}, {300, 270, 3}}) {
+    const Tensor w =
+        rank == 0 ? zeros({rows, columns}, DType::f64)
+                  : matmul(random_tensor({rows, rank}, 1), random_tensor({rank, columns}, 2));
+    const auto [u, s, v] = truncated_svd(w, 5);
+    EXPECT_LE(norm(w - matmul(u * s, transpose(v))).item(), 1e-11 * (1 + norm(w).item()));
+    for (const Tensor& factor : {u, v}) {
+      const Tensor gram = matmul(transpose(factor), factor);
+      EXPECT_NEAR(sum(gram).item(), 5, 1e-10);
+      EXPECT_NEAR(sum(square(gram)).item(), 5, 1e-10);
+    }
   }
 }
 
