@@ -1,6 +1,12 @@
 # Every library Ingot stands on, found as the system installed it.
 find_package(PkgConfig REQUIRED)
-find_package(OpenMP REQUIRED)
+if(INGOT_FUZZERS)  # one thread: see the header
+  add_library(OpenMP::OpenMP_CXX INTERFACE IMPORTED)
+  target_include_directories(OpenMP::OpenMP_CXX INTERFACE ${CMAKE_SOURCE_DIR}/tests/fuzz/one_thread)
+  target_compile_options(OpenMP::OpenMP_CXX INTERFACE -Wno-unknown-pragmas)
+else()
+  find_package(OpenMP REQUIRED)
+endif()
 find_package(fmt REQUIRED)
 find_package(spdlog REQUIRED)
 find_package(nlohmann_json REQUIRED)

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs what building, testing and the demonstration need on Debian 12 and calls apt only when something is missing.
 #   scripts/setup.sh           installs
+#   scripts/setup.sh --slow    also what only the slow tests need
 #   scripts/setup.sh --list    prints the names of the packages
 # Runs as root or with sudo; says what to install where it can do neither. No harm in running it twice.
 set -euo pipefail
@@ -40,13 +41,21 @@ bible-kjv            # the text that scripts/demo.sh trains on
 LIST
 }
 
-if [ "${1:-}" = --list ]; then
-  packages
-  exit 0
-elif [ $# -gt 0 ]; then
-  echo "usage: scripts/setup.sh [--list]" >&2
-  exit 2
-fi
+slow_packages() {
+  echo clang-16 libclang-rt-16-dev  # libFuzzer
+}
+
+wanted=$(packages)
+case "${1:-}" in
+  "") ;;
+  --slow) wanted+=" $(slow_packages)" ;;
+  --list)
+    packages
+    exit 0 ;;
+  *)
+    echo "usage: scripts/setup.sh [--slow|--list]" >&2
+    exit 2 ;;
+esac
 
 if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
   echo "setup: this is no Debian system: what the list in scripts/setup.sh names has to be installed by hand" >&2
@@ -54,7 +63,7 @@ if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
 fi
 
 missing=()
-for package in $(packages); do
+for package in $wanted; do
   status=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
   [ "$status" = installed ] || missing+=("$package")
 done

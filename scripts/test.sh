@@ -52,7 +52,9 @@ run_tests() {
 export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1:detect_stack_use_after_return=1:strict_string_checks=1}
 export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
 
-stage setup scripts/setup.sh || exit 1
+slow_too=()
+[ $slow = no ] || slow_too=(--slow)
+stage setup scripts/setup.sh "${slow_too[@]}" || exit 1
 stage format tools/format.sh
 stage layers tools/check_layers.py
 stage terms tools/check_terms.py

@@ -285,6 +285,9 @@ EncoderData open_encoder_data(const EncoderRecipe& recipe) {
 }
 
 Tensor lengths_of(const Tensor& ids, int64_t padding) {
+  if (ids.device().kind == DeviceKind::meta) {
+    return empty({ids.size(0)}, DType::i32, ids.device());
+  }
   const auto values = ids.values<int64_t>();
   const auto T = static_cast<size_t>(ids.size(1));
   std::vector<int32_t> out;

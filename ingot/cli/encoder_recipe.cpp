@@ -21,6 +21,14 @@ void check_encoder_recipe(const EncoderRecipe& recipe) {
   check(recipe.kind != "embed" || rows > 1, ErrorKind::config,
         "train.batch: the other pairs of a micro-batch are the negatives: it has ", rows,
         " pair; raise train.batch, or lower train.accumulate");
+  check(recipe.numbers.non_finite != "lower_scale", ErrorKind::config,
+        "numbers.non_finite: only f16 has a loss scale: dtype is ", recipe.dtype,
+        "; choose halt or skip");
+  const bool ends_early = recipe.evaluate.patience > 0 || recipe.checkpoint.best;
+  check(!ends_early && recipe.evaluate.gap == 0 && recipe.evaluate.sets.empty(), ErrorKind::config,
+        "evaluate: patience, gap and sets, and checkpoint.best, are for language models; a recipe "
+        "of kind ",
+        recipe.kind, " has none of them: leave them out");
 }
 
 EncoderRecipe assemble(std::vector<Setting> settings, const std::vector<std::string>& assignments) {
@@ -54,8 +62,9 @@ EncoderRecipe read_encoder_recipe(const std::filesystem::path& path,
   return assemble(toml_file_settings(path), assignments);
 }
 
-EncoderRecipe parse_encoder_recipe(const std::string& toml, const std::string& name) {
-  return assemble(toml_settings(toml, name), {});
+EncoderRecipe parse_encoder_recipe(const std::string& toml, const std::string& name,
+                                   const std::vector<std::string>& assignments) {
+  return assemble(toml_settings(toml, name), assignments);
 }
 
 std::string encoder_recipe_help() {

@@ -68,6 +68,7 @@ struct EncoderRecipe {
   ScheduleConfig schedule;
   EvaluateConfig evaluate;
   CheckpointConfig checkpoint;
+  NumbersConfig numbers;
 
   template <class V>
   void describe(V& v) {
@@ -84,6 +85,7 @@ struct EncoderRecipe {
     v.group("schedule", schedule, "the learning rate over the run, times optim.lr");
     v.group("evaluate", evaluate, "measuring on held-out rows");
     v.group("checkpoint", checkpoint, "saving");
+    v.group("numbers", numbers, "values that are not finite, spikes, silent corruption");
   }
 };
 
@@ -93,7 +95,8 @@ bool is_encoder_recipe(const std::filesystem::path& path,
 // As read_recipe and parse_recipe.
 EncoderRecipe read_encoder_recipe(const std::filesystem::path& path,
                                   const std::vector<std::string>& assignments);
-EncoderRecipe parse_encoder_recipe(const std::string& toml, const std::string& name);
+EncoderRecipe parse_encoder_recipe(const std::string& toml, const std::string& name,
+                                   const std::vector<std::string>& assignments = {});
 // All keys with defaults and help.
 std::string encoder_recipe_help();
 

@@ -14,17 +14,13 @@
 #include "ingot/cli/run_folder.h"
 #include "ingot/cli/text_codec.h"
 #include "ingot/train/console.h"
+#include "ingot/train/journal.h"
 #include "ingot/train/machine_peak.h"
 #include "ingot/train/run_log.h"
 #include "ingot/train/saver.h"
 
 namespace ingot {
 namespace {
-
-std::filesystem::path folder_path(const RunOptions& options) {
-  return options.folder.empty() ? std::filesystem::path("runs") / options.recipe.stem()
-                                : options.folder;
-}
 
 // Measures every so many steps, after the saver has saved.
 class Validator : public Observer {
@@ -74,6 +70,20 @@ SavedRun found_run(const RunFolder& folder, const EncoderRecipe& recipe, const E
   return saved;
 }
 
+// A spike may take the run back to a checkpoint before it.
+void let_rewind(Training& training, const RunFolder& folder, Saver& saver, RunLog& log,
+                Journal& journal, Optimizer& optimizer) {
+  training.rewind.restore = [&](int64_t step) {
+    saver.flush();
+    return restore_before(folder.checkpoints(), step, optimizer);
+  };
+  training.rewind.resumed = [&](const TrainState& state, const std::string& event) {
+    saver.save_anew(state);
+    log.rewind(state.step, event);
+    journal.rewind(state.step);
+  };
+}
+
 // What config.json says besides the model's shape.
 std::string base_config(const EncoderRecipe& recipe, const EncoderData& data) {
   nlohmann::json out = recipe.model.from.empty()
@@ -94,6 +104,7 @@ std::string base_config(const EncoderRecipe& recipe, const EncoderData& data) {
 void finish(EncoderSession& session, const EncoderRecipe& recipe, const EncoderData& data,
             const RunFolder& folder, Saver& saver, Validator& validator, bool json) {
   saver.save(session.state);
+  saver.flush();
   const Evaluation found = validator.measure(session.state.step, data.validation_batches);
   const EvaluatedWeights shown(session.optimizer());
   const auto scores = encoder_scores(session.model(), recipe, data);
@@ -145,20 +156,29 @@ bool run_encoder_recipe(const RunOptions& options) {
     saved.reset();
   }
   write_file(folder.recipe(), to_toml(recipe));
-  Saver saver({folder.checkpoints(), to_toml(recipe), data.hash, recipe.checkpoint.every,
-               recipe.checkpoint.keep},
+  const CheckpointConfig& saving = recipe.checkpoint;
+  Saver saver({folder.checkpoints(), to_toml(recipe), data.hash, saving.every, saving.keep,
+               saving.keep_every, false, saving.background,
+               [&folder] { return save_requested(folder.path()); }},
               session.optimizer());
+  saver.check_space(recipe.train.steps);
   saver.save(session.state);
+  saver.flush();
   RunLog log(folder.log(), session.state.step, peak);
+  Journal journal(folder.journal(), session.state.step, recipe.seed);
   Console console(session.state.step, recipe.train.steps, peak, false);
   Validator validator(session, recipe, data, log);
   Training training = session.training(data.batch);
-  training.observers = {&log, &saver, &validator, &console};
+  training.observers = {&log, &journal, &saver, &validator, &console};
+  training.before_update = [&saver] { saver.flush(); };
+  let_rewind(training, folder, saver, log, journal, session.optimizer());
   training.stop = stop_requested;
+  allocator(cpu_device).reset_peak();
   train(session.state, training);
   console.finish();
   if (session.state.step < recipe.train.steps) {
     saver.save(session.state);
+    saver.flush();
     log_info("stopped at step ", session.state.step, ", saved; continue with --resume");
     return false;
   }

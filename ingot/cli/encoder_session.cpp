@@ -1,6 +1,7 @@
 #include "ingot/cli/encoder_session.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "ingot/autograd/checkpoint.h"
 #include "ingot/autograd/grad_mode.h"
@@ -14,6 +15,7 @@
 #include "ingot/ops/shape.h"
 #include "ingot/tensor/copy.h"
 #include "ingot/tensor/factories.h"
+#include "ingot/train/diagnosis.h"
 
 namespace ingot {
 namespace {
@@ -42,20 +44,31 @@ void start_weights(Bert& model, Optimizer& optimizer, const EncoderRecipe& recip
   const TensorDict fresh =
       nn::initial_values(model, recipe.init, static_cast<uint64_t>(recipe.seed));
   for (const auto& [name, tensor] : fresh) {
-    optimizer.set_master(name,
-                         trained.contains(name) ? converted(trained.at(name), DType::f32) : tensor);
+    optimizer.set_master(name, trained.contains(name)
+                                   ? converted(moved(trained.at(name), tensor.device()), DType::f32)
+                                   : tensor);
   }
 }
 
-double counted(const Tensor& labels) {
-  const auto values = labels.values<int64_t>();
-  return static_cast<double>(values.size()) -
-         static_cast<double>(std::ranges::count(values, ignored_label));
+// The places of an "mlm" batch that are to be named. On the meta device about as many as there are:
+// of each row `share` of the tokens within [CLS] and [SEP], rounded up or down by chance, and two
+// standard deviations of the sum over all rows.
+Tensor hidden_places(const Tensor& labels, double share) {
+  if (labels.device().kind != DeviceKind::meta) {
+    return counted_places(labels);
+  }
+  const auto rows = static_cast<double>(labels.size(0));
+  const double of_row = std::max(1.0, share * static_cast<double>(labels.size(1) - 2));
+  const auto most = static_cast<int64_t>(std::ceil(rows * of_row + std::sqrt(rows)));
+  return arange(std::min(most, labels.elements()), DType::i64, labels.device());
 }
 
 // How many rows have their largest number at their label.
 double hits(const Tensor& scores, const Tensor& labels) {
   const Tensor found = argmax(detach(scores), -1);
+  if (found.device().kind == DeviceKind::meta) {
+    return 0;
+  }
   const auto best = found.values<int64_t>();
   const auto wanted = labels.values<int64_t>();
   double out = 0;
@@ -65,15 +78,15 @@ double hits(const Tensor& scores, const Tensor& labels) {
   return out;
 }
 
-Loss masked_words(const Bert& model, const Batch& batch, const BertInfo& info) {
-  const Tensor places = counted_places(batch.labels);
+Loss masked_words(const Bert& model, const Batch& batch, const BertInfo& info, double share) {
+  const Tensor places = hidden_places(batch.labels, share);
   const Tensor rows =
       reshape(model.hidden(batch.ids, info), {batch.ids.elements(), model.config().width});
   const Tensor labels = index_select(reshape(batch.labels, {batch.labels.elements()}), 0, places);
   const Tensor logits = model.logits_of(index_select(rows, 0, places));
   Loss loss;
   loss.sum = cross_entropy(logits, labels, Reduction::sum);
-  loss.count = counted(batch.labels);
+  loss.count = static_cast<double>(places.elements());
   loss.metrics["accuracy"] = hits(logits, labels);
   return loss;
 }
@@ -125,19 +138,21 @@ void add_recall(const Bert& model, const EncoderData& data, std::map<std::string
 
 }  // namespace
 
-EncoderSession::EncoderSession(const EncoderRecipe& recipe, const EncoderData& data)
+EncoderSession::EncoderSession(const EncoderRecipe& recipe, const EncoderData& data, Device device)
     : recipe_(recipe) {
   BertConfig config = recipe_.model;
   config.labels = static_cast<int64_t>(data.labels.size());
   config.padding_id = data.tokens.padding;
-  model_ = std::make_unique<Bert>(config, *dtype_named(recipe_.dtype));
+  model_ = std::make_unique<Bert>(config, *dtype_named(recipe_.dtype), device);
   model_->require_gradients();
   model_->randomness()->seed = static_cast<uint64_t>(recipe_.seed);
   optimizer_ = std::make_unique<Optimizer>(make_optimizer(recipe_.optim, model_->parameters()));
   start_weights(*model_, *optimizer_, recipe_);
-  if (recipe_.train.recompute) {
-    for (const auto& layer : model_->layers) {
-      layer->wrap([](const nn::Block::Run& run, const Tensor& x) { return recomputed(run, x); });
+  for (size_t i = 0; i < model_->layers.size(); ++i) {
+    model_->layers[i]->wrap(named_part(concat("layers.", i)));
+    if (recipe_.train.recompute) {
+      model_->layers[i]->wrap(
+          [](const nn::Block::Run& run, const Tensor& x) { return recomputed(run, x); });
     }
   }
   objective_ = encoder_objective(*model_, recipe_, data.tokens.padding);
@@ -163,15 +178,16 @@ Training EncoderSession::training(std::function<Batch(int64_t)> batch) {
   out.optimizer = optimizer_.get();
   out.randomness = model_->randomness().get();
   out.rows_alone = recipe_.kind != "embed";  // texts are told from one another
+  out.numbers = recipe_.numbers;
   return out;
 }
 
 Objective encoder_objective(const Bert& model, const EncoderRecipe& recipe, int64_t padding) {
   return [&model, kind = recipe.kind, temperature = recipe.embed.temperature,
-          padding](const Batch& batch) {
+          share = recipe.masking.share, padding](const Batch& batch) {
     const BertInfo info = {{}, lengths_of(batch.ids, padding)};
     if (kind == "mlm") {
-      return masked_words(model, batch, info);
+      return masked_words(model, batch, info, share);
     }
     return kind == "classify" ? classes(model, batch, info)
                               : pairs(model, batch, info, temperature);

@@ -13,7 +13,8 @@ namespace ingot {
 // A recipe of an encoder joined to a model, an optimizer and an objective.
 class EncoderSession {
  public:
-  EncoderSession(const EncoderRecipe& recipe, const EncoderData& data);
+  // On the meta device the same program without values: what `ingot plan` runs.
+  EncoderSession(const EncoderRecipe& recipe, const EncoderData& data, Device device = cpu_device);
   EncoderSession(const EncoderSession&) = delete;  // what it hands out refers to it
   EncoderSession& operator=(const EncoderSession&) = delete;
 

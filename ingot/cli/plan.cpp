@@ -7,6 +7,7 @@
 #include "ingot/base/cpu_features.h"
 #include "ingot/base/text_size.h"
 #include "ingot/cli/commands.h"
+#include "ingot/cli/encoder_plan.h"
 #include "ingot/cli/run_plan.h"
 #include "ingot/train/machine_peak.h"
 
@@ -47,11 +48,11 @@ void print_savings(const std::vector<Saving>& savings) {
   }
 }
 
-void print_plan(const Recipe& recipe, const RunPlan& plan) {
-  const auto steps = static_cast<double>(recipe.train.steps);
+void print_plan(const PlannedRecipe& recipe, const RunPlan& plan) {
+  const auto steps = static_cast<double>(recipe.steps);
   fmt::print("model\n  {} parameters, {} tokens a step, {} steps\n",
              text_count(static_cast<double>(plan.parameters)),
-             text_count(static_cast<double>(plan.step_tokens)), recipe.train.steps);
+             text_count(static_cast<double>(plan.step_tokens)), recipe.steps);
   fmt::print("memory at its peak\n");
   print_memory("train", plan.train.memory);
   print_memory("evaluate", plan.evaluate.memory);
@@ -75,11 +76,10 @@ void print_plan(const Recipe& recipe, const RunPlan& plan) {
              recipe.dtype);
   fmt::print("disk\n  {} for {} checkpoints, the one being written among them\n",
              text_bytes(plan.checkpoint_bytes * plan.checkpoints), plan.checkpoints);
-  fmt::print("schedule\n{}",
-             drawn(recipe.schedule.schedule, recipe.optim.learning_rate, schedule_total(recipe)));
+  fmt::print("schedule\n{}", recipe.schedule);
 }
 
-void print_json(const Recipe& recipe, const RunPlan& plan) {
+void print_json(const PlannedRecipe& recipe, const RunPlan& plan) {
   Json out;
   out["parameters"] = plan.parameters;
   out["tokens_per_step"] = plan.step_tokens;
@@ -110,6 +110,12 @@ struct Arguments {
   bool json = false;
 };
 
+PlannedRecipe planned_recipe(const Arguments& arguments) {
+  return is_encoder_recipe(arguments.recipe, arguments.assignments)
+             ? planned(read_encoder_recipe(arguments.recipe, arguments.assignments))
+             : planned(read_recipe(arguments.recipe, arguments.assignments));
+}
+
 }  // namespace
 
 void add_plan_command(CLI::App& program) {
@@ -123,8 +129,8 @@ void add_plan_command(CLI::App& program) {
                    "KEY=VALUE over the recipe, any number of times");
   verb->add_flag("--json", arguments->json, "print JSON");
   verb->callback([arguments] {
-    const Recipe recipe = read_recipe(arguments->recipe, arguments->assignments);
-    const RunPlan plan = plan_run(recipe);
+    const PlannedRecipe recipe = planned_recipe(*arguments);
+    const RunPlan plan = *recipe.with({});
     if (arguments->json) {
       print_json(recipe, plan);
     } else {

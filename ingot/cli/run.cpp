@@ -28,19 +28,19 @@
 #include "ingot/train/time_ledger.h"
 
 namespace ingot {
-namespace {
 
 std::filesystem::path folder_path(const RunOptions& options) {
   return options.folder.empty() ? std::filesystem::path("runs") / options.recipe.stem()
                                 : options.folder;
 }
 
-// Whether somebody wants a checkpoint now: by SIGUSR1, or by a file `save` in the run folder.
 bool save_requested(const std::filesystem::path& run) {
   const bool by_signal = take_save_request();
   std::error_code none;
   return std::filesystem::remove(run / "save", none) || by_signal;
 }
+
+namespace {
 
 void introduce(Session& session, const RunData& data, const RunFolder& folder, double peak) {
   const Recipe& recipe = session.recipe();

@@ -20,4 +20,10 @@ struct RunOptions {
 // then everything is saved and --resume continues.
 bool run_recipe(const RunOptions& options);
 
+// Where a run is: as asked for, or runs/ and the recipe's name.
+std::filesystem::path folder_path(const RunOptions& options);
+
+// Whether somebody wants a checkpoint now: by SIGUSR1, or by a file `save` in the run folder.
+bool save_requested(const std::filesystem::path& run);
+
 }  // namespace ingot

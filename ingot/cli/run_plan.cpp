@@ -30,37 +30,70 @@ std::vector<std::pair<std::string, int64_t>> flops_by_kernel(const Recording& re
 
 }  // namespace
 
-RunPlan plan_run(const Recipe& recipe) {
+RunPlan rehearsed(const std::function<Rehearsal()>& build, const CheckpointConfig& saving,
+                  int64_t steps) {
   RunPlan out;
-  std::unique_ptr<Session> session;
-  const int64_t rows = run_kind(recipe.kind).rows;
-  const int64_t micro = rows * recipe.train.batch / recipe.train.accumulate;
+  std::optional<Rehearsal> run;
   out.train = plan_of([&] {
-    session = std::make_unique<Session>(recipe, meta_device);
-    Training training =
-        session->training([&](int64_t) { return shape_batch(micro, recipe.train.sequence); });
-    training.micro_batches = nullptr;  // a whole step, not the first of the batch's warm-up
+    run.emplace(build());
+    run->training.micro_batches = nullptr;  // a whole step, not the first of the batch's warm-up
     {
       const Recording recording;
-      out.step_flops = train_step(session->state, training).flops;
+      out.step_flops = train_step(run->state, run->training).flops;
       out.kernels = flops_by_kernel(recording);
     }
-    train_step(session->state, training);
+    train_step(run->state, run->training);
   });
   out.evaluate = plan_of([&] {
-    const EvaluatedWeights shown(session->optimizer());
-    evaluate(
-        session->objective(), 1,
-        [&](int64_t) { return shape_batch(rows * recipe.evaluate.batch, recipe.train.sequence); },
-        *session->model().randomness());
+    const EvaluatedWeights shown(run->optimizer);
+    run->evaluate();
   });
-  out.parameters = session->model().count();
-  out.step_tokens = recipe.train.batch * recipe.train.sequence;
-  out.checkpoint_bytes =
-      session->optimizer().parameters().bytes() + session->optimizer().state().bytes();
-  const CheckpointConfig& saving = recipe.checkpoint;
-  const int64_t forever = saving.keep_every > 0 ? recipe.train.steps / saving.keep_every : 0;
+  out.parameters = run->parameters;
+  out.step_tokens = run->step_tokens;
+  out.checkpoint_bytes = run->optimizer.parameters().bytes() + run->optimizer.state().bytes();
+  const int64_t forever = saving.keep_every > 0 ? steps / saving.keep_every : 0;
   out.checkpoints = saving.keep + 1 + forever + (saving.best ? 1 : 0);
+  return out;
+}
+
+RunPlan plan_run(const Recipe& recipe) {
+  std::unique_ptr<Session> session;
+  const LoopConfig& loop = recipe.train;
+  const int64_t rows = run_kind(recipe.kind).rows;
+  const auto build = [&] {
+    session = std::make_unique<Session>(recipe, meta_device);
+    const auto batch = [&, micro = rows * loop.batch / loop.accumulate](int64_t) {
+      return shape_batch(micro, loop.sequence);
+    };
+    const auto measured = [&] {
+      evaluate(
+          session->objective(), 1,
+          [&](int64_t) { return shape_batch(rows * recipe.evaluate.batch, loop.sequence); },
+          *session->model().randomness());
+    };
+    return Rehearsal{session->state, session->optimizer(),     session->training(batch),
+                     measured,       session->model().count(), loop.batch * loop.sequence};
+  };
+  return rehearsed(build, recipe.checkpoint, loop.steps);
+}
+
+PlannedRecipe planned(const Recipe& recipe) {
+  PlannedRecipe out;
+  out.steps = recipe.train.steps;
+  out.accumulate = recipe.train.accumulate;
+  out.recompute = recipe.train.recompute;
+  out.dtype = recipe.dtype;
+  out.schedule =
+      drawn(recipe.schedule.schedule, recipe.optim.learning_rate, schedule_total(recipe));
+  out.with = [recipe](const std::vector<std::string>& settings) -> std::optional<RunPlan> {
+    std::optional<Recipe> changed;
+    try {
+      changed = parse_recipe(to_toml(recipe), "recipe", settings);
+    } catch (const Error&) {
+      return std::nullopt;
+    }
+    return plan_run(*changed);
+  };
   return out;
 }
 
@@ -71,47 +104,40 @@ int64_t peak_with(Recipe recipe, int64_t accumulate) {
   return plan_run(recipe).train.memory.peak_total;
 }
 
-// A recipe with settings over it; absent where they contradict it.
-std::optional<Recipe> changed(const Recipe& recipe, const std::vector<std::string>& settings) {
-  try {
-    return parse_recipe(to_toml(recipe), "recipe", settings);
-  } catch (const Error&) {
-    return std::nullopt;
-  }
-}
-
 struct Candidate {
   std::vector<std::string> settings;
   const char* price;
 };
 
 // From the cheapest to the dearest.
-std::vector<Candidate> candidates(const Recipe& recipe) {
+std::vector<Candidate> candidates(const PlannedRecipe& recipe) {
   std::vector<Candidate> out;
-  const auto divided = [&](int64_t times) {
-    return concat("train.accumulate=", recipe.train.accumulate * times);
+  // Further settings with the batch in so many more parts, where that leaves the task as it is.
+  const auto add = [&](std::vector<std::string> settings, int64_t times, const char* price) {
+    if (times > 1 && recipe.divides) {
+      settings.push_back(concat("train.accumulate=", recipe.accumulate * times));
+    }
+    if (!settings.empty()) {
+      out.push_back({std::move(settings), price});
+    }
   };
   for (const int64_t times : {2, 4, 8, 16}) {
-    out.push_back({{divided(times)}, "smaller products; the same gradient up to rounding"});
+    add({}, times, "smaller products; the same gradient up to rounding");
   }
   const std::string recompute = "train.recompute=true";
-  if (!recipe.train.recompute) {
-    out.push_back({{recompute}, "about a third more arithmetic; the same bits"});
-    out.push_back({{recompute, divided(4)}, "both of these"});
-    out.push_back({{recompute, divided(16)}, "both of these"});
+  if (!recipe.recompute) {
+    add({recompute}, 1, "about a third more arithmetic; the same bits");
+    add({recompute}, 4, "both of these");
+    add({recompute}, 16, "both of these");
   }
   if (recipe.dtype == "f32") {
-    out.push_back({{"dtype=bf16"}, "products rounded to bf16"});
-    out.push_back(
-        {{"dtype=bf16", recompute, divided(8)}, "products rounded to bf16, recomputation"});
+    add({"dtype=bf16"}, 1, "products rounded to bf16");
+    add({"dtype=bf16", recompute}, 8, "products rounded to bf16, recomputation");
   }
-  out.push_back(
-      {{"optim.kind=adamw_8bit", recompute, divided(8)}, "moments in 8 bits, recomputation"});
-  out.push_back({{"dtype=bf16", "optim.halves=stochastic", recompute, divided(8)},
-                 "no master weights, recomputation"});
-  out.push_back(
-      {{"dtype=bf16", "optim.halves=stochastic", "optim.kind=adamw_8bit", recompute, divided(16)},
-       "no master weights, moments in 8 bits, recomputation"});
+  add({"optim.kind=adamw_8bit", recompute}, 8, "moments in 8 bits, recomputation");
+  add({"dtype=bf16", "optim.halves=stochastic", recompute}, 8, "no master weights, recomputation");
+  add({"dtype=bf16", "optim.halves=stochastic", "optim.kind=adamw_8bit", recompute}, 16,
+      "no master weights, moments in 8 bits, recomputation");
   return out;
 }
 
@@ -133,16 +159,12 @@ int64_t accumulate_that_fits(const Recipe& recipe, int64_t bytes) {
                      ", available are ", text_bytes(bytes), "; `ingot plan` shows what helps"));
 }
 
-std::vector<Saving> cheapest_savings(const Recipe& recipe, int64_t bytes) {
+std::vector<Saving> cheapest_savings(const PlannedRecipe& recipe, int64_t bytes) {
   std::vector<Saving> out;
   for (const Candidate& candidate : candidates(recipe)) {
-    const std::optional<Recipe> other = changed(recipe, candidate.settings);
-    if (!other || out.size() == 3) {
-      continue;
-    }
-    const int64_t peak = plan_run(*other).train.memory.peak_total;
-    if (peak <= bytes) {
-      out.push_back({candidate.settings, candidate.price, peak});
+    const auto other = out.size() < 3 ? recipe.with(candidate.settings) : std::nullopt;
+    if (other && other->train.memory.peak_total <= bytes) {
+      out.push_back({candidate.settings, candidate.price, other->train.memory.peak_total});
     }
   }
   return out;

@@ -1,12 +1,15 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "ingot/cli/recipe.h"
 #include "ingot/train/memory_plan.h"
+#include "ingot/train/train.h"
 
 namespace ingot {
 
@@ -22,9 +25,32 @@ struct RunPlan {
   std::vector<std::pair<std::string, int64_t>> kernels;  // that compute, and their FLOPs in a step
 };
 
-// Building everything, two steps (the second meets the state that the first left), and an
-// evaluation batch.
+// A run as planning goes through it: everything on the meta device.
+struct Rehearsal {
+  TrainState& state;
+  Optimizer& optimizer;
+  Training training;
+  std::function<void()> evaluate;  // one batch
+  int64_t parameters = 0;
+  int64_t step_tokens = 0;
+};
+// `build`, two steps (the second meets the state that the first left), and an evaluation batch.
+RunPlan rehearsed(const std::function<Rehearsal()>& build, const CheckpointConfig& saving,
+                  int64_t steps);
 RunPlan plan_run(const Recipe& recipe);
+
+// A recipe of any kind, as planning sees it.
+struct PlannedRecipe {
+  int64_t steps = 0;
+  int64_t accumulate = 1;
+  bool divides = true;  // more micro-batches leave the task as it is
+  bool recompute = false;
+  std::string dtype;
+  std::string schedule;  // the learning rate over the run, drawn
+  // The plan of it with settings over it; absent where they contradict it.
+  std::function<std::optional<RunPlan>(const std::vector<std::string>& settings)> with;
+};
+PlannedRecipe planned(const Recipe& recipe);
 
 // The least number of micro-batches, from train.accumulate up, with which training stays within
 // `bytes`. Throws Error(config) with the least that it takes where none does.
@@ -39,6 +65,6 @@ struct Saving {
 
 // At most three changes with which training stays within `bytes`, the cheapest first; empty where
 // none of those tried does.
-std::vector<Saving> cheapest_savings(const Recipe& recipe, int64_t bytes);
+std::vector<Saving> cheapest_savings(const PlannedRecipe& recipe, int64_t bytes);
 
 }  // namespace ingot

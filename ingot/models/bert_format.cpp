@@ -115,8 +115,8 @@ NameMap names(const BertConfig& c) {
   }
   if (c.mlm && !c.tied) {
     map.pairs.push_back({"cls.predictions.decoder.weight", {"head.weight"}});
-  } else {
-    map.ignored.emplace_back("cls.predictions.decoder.weight");
+  } else if (c.mlm) {
+    map.tied.push_back({"cls.predictions.decoder.weight", {"words.weight"}});
   }
   if (c.labels > 0) {
     both("bert.pooler.dense", "pooler");

@@ -196,6 +196,9 @@ ExportResult write_gguf(const StoredModel& model, const std::filesystem::path& p
   const std::vector<GgufPair> pairs = row.pairs(model.config);
   for (const GgufPair& pair : pairs) {
     header.tensors.push_back({pair.theirs, GgmlType::f32, gguf_shape(pair, model.shapes)});
+    if (std::vector<float> lost = lost_by_adding(model, pair); !lost.empty()) {
+      header.metadata.set(lost_key(pair), GgufValue{GgufArray{std::move(lost)}});
+    }
   }
   const bool untied = has_output(header.tensors);
   for (GgufTensor& tensor : header.tensors) {

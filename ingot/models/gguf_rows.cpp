@@ -1,6 +1,7 @@
 #include "ingot/models/gguf_rows.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <unordered_map>
 #include <vector>
@@ -93,6 +94,21 @@ void make_head_rows(const StoredModel& stored, const GgufPair& pair, int64_t beg
   }
 }
 
+// Rows of what was lost by adding, where the file keeps it.
+void restore_lost(const GgufFile& file, const GgufPair& pair, int64_t first,
+                  std::span<float> values) {
+  const GgufValue* kept = pair.added == 0 ? nullptr : file.metadata().find(lost_key(pair));
+  const auto* array = kept == nullptr ? nullptr : std::get_if<GgufArray>(&kept->value);
+  const auto* lost = array == nullptr ? nullptr : std::get_if<std::vector<float>>(&array->values);
+  const int64_t all = file.tensor(pair.theirs).shape.elements();
+  if (lost == nullptr || static_cast<int64_t>(lost->size()) != all) {
+    return;
+  }
+  for (size_t i = 0; i < values.size(); ++i) {
+    values[i] += (*lost)[static_cast<size_t>(first) + i];
+  }
+}
+
 void add_to(std::span<float> values, float added) {
   if (added != 0) {
     for (float& value : values) {
@@ -102,6 +118,27 @@ void add_to(std::span<float> values, float added) {
 }
 
 }  // namespace
+
+std::string lost_key(const GgufPair& pair) { return "ingot.lost." + pair.theirs; }
+
+std::vector<float> lost_by_adding(const StoredModel& stored, const GgufPair& pair) {
+  const auto [rows, columns, together] = gguf_rows(pair, stored.shapes);
+  std::vector<float> out(pair.added == 0 ? 0 : static_cast<size_t>(rows * columns));
+  if (out.empty()) {
+    return {};
+  }
+  GgufPair plain = pair;
+  plain.added = 0;
+  make_gguf_rows(stored, plain, 0, rows, out);
+  bool any = false;
+  for (float& value : out) {
+    const float theirs = value + pair.added;
+    const float lost = value - (theirs - pair.added);
+    value = std::isfinite(lost) ? lost : 0;
+    any = any || value != 0;
+  }
+  return any ? out : std::vector<float>();
+}
 
 GgufRows gguf_rows(const GgufPair& pair, const TensorDict& shapes) {
   if (pair.ours.empty()) {
@@ -188,6 +225,7 @@ void read_gguf_rows(const GgufFile& file, const GgufPair& pair, const std::strin
     }
   }
   add_to(out, -pair.added);
+  restore_lost(file, pair, first * columns, out);
 }
 
 void make_gguf_rows(const StoredModel& stored, const GgufPair& pair, int64_t begin, int64_t end,

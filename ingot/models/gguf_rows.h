@@ -3,6 +3,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "ingot/models/gguf_architecture.h"
 #include "ingot/models/stored_model.h"
@@ -18,6 +19,12 @@ Shape gguf_shape(const GgufPair& pair, const TensorDict& shapes);
 // that no pair names.
 void check_gguf_tensors(const GgufFile& file, const std::vector<GgufPair>& pairs,
                         const TensorDict& shapes);
+
+// What rounding loses where theirs = ours + added: with d = theirs − added it is ours − d, so that
+// d + lost is ours to the bit (Dekker 1971, the error of a sum). A file that Ingot writes has it
+// beside its tensors, under this key, where there is any.
+std::string lost_key(const GgufPair& pair);
+std::vector<float> lost_by_adding(const StoredModel& stored, const GgufPair& pair);
 
 // Rows [begin, end) of ours out of the file; of a pair that holds a part of each head only those
 // rows are filled.

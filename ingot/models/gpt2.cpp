@@ -90,7 +90,7 @@ NameMap names(const DecoderConfig& c) {
   pairs.push_back({"transformer.ln_f.bias", {"norm.bias"}});
   map.ignored = {"transformer.h.*.attn.bias", "transformer.h.*.attn.masked_bias"};
   if (*c.tied) {
-    map.ignored.emplace_back("lm_head.weight");
+    map.tied.push_back({"lm_head.weight", {"embedding.weight"}});
   } else {
     pairs.push_back({"lm_head.weight", {"head.weight"}});
   }

@@ -79,7 +79,7 @@ NameMap names(const DecoderConfig& c) {
   map.ignored = {"gpt_neox.layers.*.attention.bias", "gpt_neox.layers.*.attention.masked_bias",
                  "gpt_neox.layers.*.attention.rotary_emb.inv_freq"};
   if (*c.tied) {
-    map.ignored.emplace_back("embed_out.weight");
+    map.tied.push_back({"embed_out.weight", {"embedding.weight"}});
   } else {
     map.pairs.push_back({"embed_out.weight", {"head.weight"}});
   }

@@ -144,7 +144,7 @@ NameMap llama_names(const DecoderConfig& c, const PartsOfLayer& parts) {
   map.pairs.push_back({"model.norm.weight", {"norm.weight"}});
   map.ignored = {"**.rotary_emb.inv_freq"};
   if (*c.tied) {
-    map.ignored.emplace_back("lm_head.weight");
+    map.tied.push_back({"lm_head.weight", {"embedding.weight"}});
   } else {
     map.pairs.push_back({"lm_head.weight", {"head.weight"}});
   }

@@ -1,6 +1,7 @@
 #include "ingot/models/pretrained.h"
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "ingot/base/describe.h"
@@ -87,6 +88,19 @@ const char* published_dtype(DType dtype) {
   }
 }
 
+namespace {
+
+// Of all layers together, which are no more than the files' tensors.
+int64_t experts_of(const DecoderConfig& config) {
+  int64_t layers = 0;
+  for (int64_t layer = 0; layer < config.layers; ++layer) {
+    layers += has_experts(config.moe, layer) ? 1 : 0;
+  }
+  return layers * config.moe.experts;
+}
+
+}  // namespace
+
 void check_sizes(DecoderConfig& config, const std::string& file, int64_t tensors) {
   constexpr int64_t largest = int64_t{1} << 30;
   const Fields fields = fields_of(config);
@@ -96,6 +110,9 @@ void check_sizes(DecoderConfig& config, const std::string& file, int64_t tensors
       const auto* whole = value ? std::get_if<int64_t>(&*value) : nullptr;
       check(whole == nullptr || *whole <= largest, ErrorKind::config, field.path,
             ": larger than any model: got ", text_of(value));
+      const auto* number = value ? std::get_if<double>(&*value) : nullptr;
+      check(number == nullptr || std::isfinite(*number), ErrorKind::config, field.path,
+            ": no model has an infinite one: got ", text_of(value));
     }
   } catch (Error& error) {
     error.within(file);
@@ -104,6 +121,10 @@ void check_sizes(DecoderConfig& config, const std::string& file, int64_t tensors
   check(config.layers <= tensors, ErrorKind::config, file,
         ": more layers than tensors: ", config.layers, " layers, the files hold ", tensors,
         " tensors");
+  constexpr int64_t most_experts = int64_t{1} << 17;  // five times those of the largest model
+  const int64_t experts = experts_of(config);
+  check(experts <= most_experts, ErrorKind::config, file,
+        ": more experts than any model: ", experts, " in ", config.layers, " layers");
 }
 
 PublishedFolder read_published(const std::filesystem::path& folder) {
@@ -116,7 +137,12 @@ PublishedFolder read_published(const std::filesystem::path& folder) {
   out.architecture = &architecture;
   out.json = config.dump(2);
   out.config = architecture.read(config, file.string());
-  check_sizes(out.config, file.string(), static_cast<int64_t>(stored.names().size()));
+  const auto tensors = static_cast<int64_t>(stored.names().size());
+  check_sizes(out.config, file.string(), tensors);
+  const int64_t experts = experts_of(out.config);
+  check(experts <= tensors, ErrorKind::config, file.string(),
+        ": more experts than tensors: ", experts, " in all layers, the files hold ", tensors,
+        " tensors");
   out.tensors = stored.tensors().renamed(architecture.spelled);
   leave_out_absent_heads(out.config, architecture.names(out.config), out.tensors, file.string());
   take_rows(out.config, architecture.names(out.config), out.tensors, file.string());

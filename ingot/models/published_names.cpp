@@ -112,12 +112,22 @@ TensorDict from_published(const NameMap& map, const TensorDict& published,
       take_apart(pair, published.at(pair.theirs), shapes, out);
     }
   }
-  for (const NamePair& pair : map.repeated) {
+  const auto differs = [&](const NamePair& pair) {
     used.insert(pair.theirs);
-    if (published.contains(pair.theirs) && out.contains(pair.ours.front()) &&
-        !same_values(published.at(pair.theirs), out.at(pair.ours.front()))) {
+    return published.contains(pair.theirs) && out.contains(pair.ours.front()) &&
+           !same_values(published.at(pair.theirs), out.at(pair.ours.front()));
+  };
+  for (const NamePair& pair : map.repeated) {
+    if (differs(pair)) {
       problems += concat("\n  differs: ", pair.theirs, " is not the tensor it repeats, which is ",
                          pair.ours.front(), " here");
+    }
+  }
+  for (const NamePair& pair : map.tied) {
+    if (differs(pair)) {
+      problems += concat("\n  differs: ", pair.theirs, " ", published.at(pair.theirs).shape(),
+                         " is not the embedding that the configuration ties it to; where it was "
+                         "trained by itself, set tie_word_embeddings to false");
     }
   }
   for (const auto& [name, tensor] : published) {

@@ -21,9 +21,9 @@ struct NamePair {
 struct NameMap {
   std::vector<NamePair> pairs;
   std::vector<std::string> ignored;  // patterns of published tensors without a place in the model
-  // Tensors that are in a file once more under another name: written, and where they are read they
-  // must be the same.
-  std::vector<NamePair> repeated;
+  // Tensors that are in a file once more under another name: where they are read they must be the
+  // same. `repeated` ones are written, `tied` ones are not.
+  std::vector<NamePair> repeated, tied;
 };
 
 // Our tensors as views of published ones. `shapes` are the model's parameters, which say where

@@ -66,6 +66,7 @@ void take_config(const GgufFile& file, const GgufArchitecture& row, StoredModel&
   const Architecture& published = architecture_named(row.model_type);
   if (const auto json = kept_config(file, row)) {
     out.config = published.read(*json, file.name());
+    check_sizes(out.config, file.name(), static_cast<int64_t>(file.tensors().size()));
     out.published = json->dump(2);
     return;
   }

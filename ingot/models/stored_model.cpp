@@ -52,7 +52,9 @@ int64_t columns_of(const Tensor& parameter) {
   return rows == 0 ? 0 : parameter.elements() / rows;
 }
 
-StoredModel open_model(const std::filesystem::path& path) {
+namespace {
+
+StoredModel opened(const std::filesystem::path& path) {
   if (is_folder(path)) {
     return open_folder(path);
   }
@@ -70,6 +72,19 @@ StoredModel open_model(const std::filesystem::path& path) {
         "checkpoint "
         "of llama2.c or llm.c (.bin)");
   return open_llama2c(path);
+}
+
+}  // namespace
+
+StoredModel open_model(const std::filesystem::path& path) {
+  try {
+    return opened(path);
+  } catch (Error& error) {
+    if (std::string_view(error.what()).find(path.string()) == std::string_view::npos) {
+      error.within(concat("while opening ", path.string()));
+    }
+    throw;
+  }
 }
 
 StoredModel without_heads(StoredModel model) {

@@ -28,6 +28,7 @@ constexpr const char* config_file = "adapter_config.json";
 constexpr const char* weights_file = "adapter_model.safetensors";
 constexpr const char* prefix = "base_model.model.";
 constexpr const char* hash_key = "ingot.base_hash";
+constexpr int64_t largest_size = (int64_t{1} << 24) - 1;  // of a rank or width that a file may name
 
 // --- rows of joined maps
 
@@ -243,7 +244,10 @@ double patterned(const nlohmann::json& config, const char* key, const std::strin
   for (const auto& [pattern, value] : config[key].items()) {
     const bool ends = module == pattern || module.ends_with("." + pattern);
     if (ends && value.is_number()) {
-      return value.get<double>();
+      const auto found = value.get<double>();
+      check(found > 0 && found <= largest_size, ErrorKind::format, config_file, ": ", key, " of ",
+            pattern, " is ", value.dump(), ", allowed is above 0 to ", largest_size);
+      return found;
     }
   }
   return otherwise;
@@ -295,9 +299,11 @@ AdapterFolder read_adapter_folder(const std::filesystem::path& folder) {
     out.config.alpha = json_field<double>(config, "lora_alpha", file);
     out.config.rslora = json_field_or<bool>(config, "use_rslora", false, file);
     out.config.dropout = json_field_or<double>(config, "lora_dropout", 0, file);
-    check(out.config.rank >= 1 && out.config.rank < (int64_t{1} << 24) && out.config.alpha > 0,
+    check(out.config.rank >= 1 && out.config.rank <= largest_size && out.config.alpha > 0,
           ErrorKind::format, file, ": r must be at least 1 and lora_alpha above 0: r is ",
           out.config.rank, ", lora_alpha is ", out.config.alpha);
+    check(out.config.dropout >= 0 && out.config.dropout < 1, ErrorKind::format, file,
+          ": lora_dropout must be from 0 to below 1: got ", out.config.dropout);
   } else if (type == "IA3") {
     out.config.kind = "ia3";
   } else {
@@ -305,6 +311,8 @@ AdapterFolder read_adapter_folder(const std::filesystem::path& folder) {
           "\"; Ingot reads LORA (with DoRA and rsLoRA) and IA3");
     out.config.kind = "bottleneck";
     out.config.width = json_field<int64_t>(config, "width", file);
+    check(out.config.width >= 1 && out.config.width <= largest_size, ErrorKind::format, file,
+          ": width must be from 1 to ", largest_size, ": got ", out.config.width);
   }
   const SafetensorsFile weights(folder / weights_file);
   const auto hash = weights.metadata().find(hash_key);
@@ -341,6 +349,10 @@ std::unique_ptr<Adapters> load_adapter(nn::Module& model, const PublishedMaps& m
     if (config.low_rank()) {
       const Tensor& a = part_of(parts, module, "lora_A", file);
       check_shape(a, {rank, by_path.at(map.ours[0])->in_features()}, module + ".lora_A", folder);
+    } else if (config.kind == "bottleneck") {
+      check_shape(part_of(parts, module, "down.weight", file),
+                  {config.width, by_path.at(map.ours[0])->out_features()}, module + ".down.weight",
+                  folder);
     }
   }
   auto out = std::make_unique<Adapters>(model, config, options);

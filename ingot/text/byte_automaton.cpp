@@ -9,6 +9,7 @@ namespace ingot {
 namespace {
 
 constexpr size_t most_states = size_t{1} << 16;
+constexpr size_t most_held = size_t{1} << 24;  // steps of all states together: 64 MiB
 constexpr ByteAutomaton::State not_known = -2;
 
 }  // namespace
@@ -47,6 +48,9 @@ ByteAutomaton::State ByteAutomaton::state_of(std::vector<int32_t> from) {
   if (fresh) {
     check(states_.size() < most_states, ErrorKind::format, subject_,
           ": the expression takes more than ", most_states, " states; make it simpler");
+    held_ += kept.size();
+    check(held_ <= most_held, ErrorKind::format, subject_,
+          ": the expression's states take more than ", most_held, " steps; nest fewer repeats");
     Deterministic state;
     state.accepts = std::binary_search(kept.begin(), kept.end(), end_);
     state.steps = std::move(kept);

@@ -24,7 +24,7 @@ class ByteAutomaton {
   static constexpr State dead = -1;
 
   // Throws Error(format) naming `subject` and the place of what is wrong or not understood, and
-  // where the expression takes more than 2^18 steps or 2^16 states.
+  // where the expression takes more than 2^18 steps or 2^16 states, or these 2^24 steps together.
   ByteAutomaton(std::string_view pattern, std::string subject);
 
   State start() const { return 0; }
@@ -57,6 +57,7 @@ class ByteAutomaton {
   int32_t end_ = 0;
   std::vector<Deterministic> states_;
   std::map<std::vector<int32_t>, State> known_;
+  size_t held_ = 0;  // steps of all states
 };
 
 // A pattern that matches `text` and nothing else.

@@ -67,8 +67,11 @@ Codes encodable(const Codes& codes) {
 }  // namespace
 
 void RegexParser::refuse(const std::string& what) const {
+  constexpr size_t shown = 200;  // bytes: a message is a line, a pattern may be a book
+  const std::string_view start = pattern_.substr(0, shown);
   throw Error(ErrorKind::format, concat(automaton_.subject_, ": the expression at ", at_ + 1,
-                                        " of '", pattern_, "': ", what));
+                                        " of '", start.substr(0, valid_utf8_prefix(start)),
+                                        pattern_.size() > shown ? "…" : "", "': ", what));
 }
 
 void RegexParser::parse() {

@@ -146,6 +146,66 @@ TEST_F(Encoders, RunsContinueBitForBit) {
   EXPECT_EQ(model_bytes(work / "mlm"), bytes);
 }
 
+// `ingot plan` of each kind against the peak of its run. Measured: see below.
+TEST_F(Encoders, StayWithinTheirPlan) {
+  const std::vector<std::pair<std::string, std::string>> kinds = {
+      {"mlm", "text.txt"}, {"classify", "classes.jsonl"}, {"embed", "pairs.jsonl"}};
+  for (const auto& [kind, file] : kinds) {
+    for (const Words& more :
+         {Words{}, Words{"train.recompute=true", "train.accumulate=2", "dtype=bf16"}}) {
+      SCOPED_TRACE(kind + ::testing::PrintToString(more));
+      const Words settings = joined(more, {"train.steps=3", "train.batch=64"});
+      Words run = train(kind, file, settings);
+      Words plan = {"plan", "bert.toml", "--json"};
+      for (size_t i = 0; i < run.size(); ++i) {
+        if (run[i] == "--set") {
+          plan.insert(plan.end(), {run[i], run[i + 1]});
+        }
+      }
+      std::filesystem::remove_all(work / kind);
+      const Json planned = trained(plan);
+      const Json made = trained(run);
+      ASSERT_FALSE(planned.empty() || made.empty());
+      EXPECT_EQ(planned["parameters"], made["parameters"]);
+      EXPECT_EQ(planned["tokens_per_step"], (kind == "embed" ? 2 : 1) * 64 * 24);
+      EXPECT_GT(planned["flops_per_step"].get<int64_t>(), 0);
+      const double expected = planned["memory"]["train"]["peak"];
+      const double found = std::stod(logged(work / kind, "memory").back().substr(2));
+      EXPECT_NEAR(expected / found, 1, 0.02);  // promised
+    }
+  }
+}
+
+TEST_F(Encoders, SayWhatWouldMakeThemFit) {
+  const auto savings = [&](const std::string& kind) {
+    const Outcome outcome =
+        work.run({"plan", "bert.toml", "--set", "kind=" + kind, "--set", "train.batch=4000000",
+                  "--set", "model.context=512", "--set", "train.sequence=512"});
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return outcome.out;
+  };
+  EXPECT_THAT(savings("mlm"), HasSubstr("DOES NOT FIT"));
+  // More micro-batches would be another task where their rows are compared.
+  EXPECT_THAT(savings("embed"), ::testing::Not(HasSubstr("train.accumulate")));
+}
+
+TEST_F(Encoders, NameWhatMadeANumberThatIsNotFinite) {
+  const Words settings = {"optim.lr=1e20", "schedule.kind=constant", "train.steps=6"};
+  const Outcome outcome = work.run(train("classify", "classes.jsonl", settings));
+  EXPECT_EQ(outcome.code, 4) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("nothing was updated"));
+  EXPECT_EQ(lines_of(content(work / "classify/journal.jsonl")).size(),
+            logged(work / "classify", "loss").size());
+}
+
+TEST_F(Encoders, RefuseKeysThatTheyDoNotFollow) {
+  for (const char* setting : {"evaluate.patience=2", "checkpoint.best=true", "evaluate.gap=1"}) {
+    const Outcome outcome = work.run(train("mlm", "text.txt", {setting}));
+    EXPECT_EQ(outcome.code, 2) << setting;
+    EXPECT_THAT(outcome.err, HasSubstr("are for language models"));
+  }
+}
+
 TEST_F(Encoders, SayWhatIsWrongWithTheirData) {
   const auto refused = [&](const Words& words, int code, const std::string& text) {
     const Outcome outcome = work.run(words);

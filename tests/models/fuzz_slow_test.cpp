@@ -1,29 +1,15 @@
 #include "tests/fuzz/driver.h"
+#include "tests/fuzz/file_targets.h"
 
 namespace ingot::testing {
 namespace {
 
-constexpr double a_minute = 60;
+class ParsersForAMinute : public ::testing::TestWithParam<FuzzTarget> {};
 
-TEST(ParsersForAMinute, SurviveChangedGgufFiles) {
-  run_changed({gguf_seed()}, 1, a_minute, fuzz_gguf);
-}
+TEST_P(ParsersForAMinute, SurviveSeedsAndChangedOnes) { run_changed(GetParam(), 1, 60); }
 
-TEST(ParsersForAMinute, SurviveChangedSafetensorsHeaders) {
-  run_changed({safetensors_seed()}, 1, a_minute, fuzz_safetensors);
-}
-
-TEST(ParsersForAMinute, SurviveChangedConfigurations) {
-  run_changed(config_seeds(), 1, a_minute, fuzz_config);
-}
-
-TEST(ParsersForAMinute, SurviveChangedTokenizers) {
-  run_changed(tokenizer_seeds(), 1, a_minute, fuzz_tokenizer);
-}
-
-TEST(ParsersForAMinute, SurviveChangedTemplates) {
-  run_changed(template_seeds(), 1, a_minute, fuzz_template);
-}
+INSTANTIATE_TEST_SUITE_P(All, ParsersForAMinute, ::testing::ValuesIn(file_fuzz_targets()),
+                         fuzz_target_name);
 
 }  // namespace
 }  // namespace ingot::testing

@@ -1,19 +1,14 @@
 #include "tests/fuzz/driver.h"
+#include "tests/fuzz/file_targets.h"
 
 namespace ingot::testing {
 namespace {
 
-TEST(Parsers, SurviveChangedGgufFiles) { run_changed({gguf_seed()}, 20000, 0, fuzz_gguf); }
+class Parsers : public ::testing::TestWithParam<FuzzTarget> {};
 
-TEST(Parsers, SurviveChangedSafetensorsHeaders) {
-  run_changed({safetensors_seed()}, 20000, 0, fuzz_safetensors);
-}
+TEST_P(Parsers, SurviveSeedsAndChangedOnes) { run_changed(GetParam(), 2000, 0); }
 
-TEST(Parsers, SurviveChangedConfigurations) { run_changed(config_seeds(), 2000, 0, fuzz_config); }
-
-TEST(Parsers, SurviveChangedTokenizers) { run_changed(tokenizer_seeds(), 5000, 0, fuzz_tokenizer); }
-
-TEST(Parsers, SurviveChangedTemplates) { run_changed(template_seeds(), 5000, 0, fuzz_template); }
+INSTANTIATE_TEST_SUITE_P(All, Parsers, ::testing::ValuesIn(file_fuzz_targets()), fuzz_target_name);
 
 }  // namespace
 }  // namespace ingot::testing

@@ -280,7 +280,9 @@ TensorDict with_places(const std::filesystem::path& folder, const NameMap& names
   for (const auto& [name, tensor] : SafetensorsSet(folder).tensors().renamed(spelled)) {
     const bool skipped = std::ranges::any_of(
         names.ignored, [&](const std::string& pattern) { return matches(pattern, name); });
-    if (!skipped) {
+    const bool tied =
+        std::ranges::any_of(names.tied, [&](const NamePair& pair) { return pair.theirs == name; });
+    if (!skipped && !tied) {
       out.add(name, tensor);
     }
   }
@@ -404,6 +406,30 @@ TEST(PublishedModels, KeepPaddingRowsOfTheEmbeddingAndRefuseMissingOnes) {
   expect_error([&] { load_pretrained(folder.path()); },
                "vocab_size is larger than the embedding: vocab_size is 50, "
                "model.embed_tokens.weight is [48, 16], so tokens 48 to 49 have no row");
+}
+
+// A small file that names many modules: nothing is made of them.
+TEST(PublishedModels, WithMoreExpertsThanTensorsAreRefusedBeforeAnyIsMade) {
+  DecoderConfig c = start_of("mixtral");
+  c.vocab = 48;
+  c.width = 16;
+  c.layers = 1;
+  c.heads = 2;
+  c.kv_heads = 2;
+  c.hidden = 16;
+  c.context = 16;
+  const TemporaryFolder folder;
+  save_pretrained(Decoder(c), folder.path());
+  Json json = parse_json_file(folder / "config.json");
+  json["num_local_experts"] = 4000;
+  write_file(folder / "config.json", json.dump());
+  expect_error([&] { load_pretrained(folder.path()); },
+               "more experts than tensors: 4000 in all layers, the files hold ");
+  json["num_local_experts"] = 65536;
+  json["num_hidden_layers"] = 4;
+  write_file(folder / "config.json", json.dump());
+  expect_error([&] { load_pretrained(folder.path()); },
+               "more experts than any model: 262144 in 4 layers");
 }
 
 }  // namespace

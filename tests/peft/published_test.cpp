@@ -259,6 +259,27 @@ TEST(PublishedAdapters, ThatSayMoreThanIngotComputesAreRefused) {
   folder.expect("adapter_config.json");
 }
 
+// Nothing is made of a size that only the configuration names.
+TEST(PublishedAdapters, WithSizesThatNoFileHasAreRefused) {
+  Damaged folder;
+  folder.set("r", int64_t{1} << 40);
+  folder.expect("r is 1099511627776");
+  folder.set("r", 2);
+  folder.set("lora_dropout", 1.5);
+  folder.expect("lora_dropout must be from 0 to below 1: got 1.5");
+  folder.set("lora_dropout", 0);
+  folder.set("rank_pattern", {{"q_proj", 1e30}});
+  folder.expect("rank_pattern of q_proj is 1e+30");
+  folder.set("rank_pattern", nullptr);
+  folder.set("peft_type", "INGOT_BOTTLENECK");
+  for (const int64_t width : {int64_t{-5}, int64_t{0}, int64_t{1} << 60}) {
+    folder.set("width", width);
+    folder.expect(concat("width must be from 1 to 16777215: got ", width));
+  }
+  folder.set("width", 1 << 20);
+  folder.expect("has no down.weight");
+}
+
 TEST(PublishedAdapters, WithMissingOrUnknownTensorsAreRefused) {
   Damaged folder;
   const TensorDict all = folder.tensors();

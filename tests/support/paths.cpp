@@ -27,6 +27,8 @@ std::optional<std::filesystem::path> data_folder() {
   return folder;
 }
 
+std::filesystem::path fuzz_seeds() { return INGOT_FUZZ_SEEDS; }
+
 std::filesystem::path program() {
 #ifdef INGOT_PROGRAM
   return INGOT_PROGRAM;

@@ -16,6 +16,9 @@ std::optional<std::filesystem::path> data_folder();
 inline constexpr std::string_view no_data_folder =
     "needs the data folder: set INGOT_DATA to a folder with the corpora";
 
+// What the tests of parsers start from: tests/fuzz/seeds.
+std::filesystem::path fuzz_seeds();
+
 // The built `ingot` program. Throws std::runtime_error when this build has none.
 std::filesystem::path program();
 

@@ -132,6 +132,18 @@ TEST(ByteAutomaton, RefusesWhatItDoesNotUnderstandAndSaysWhere) {
   refused(std::string(300, '('), "groups lie more than 200 deep");
 }
 
+// A request may bring any expression: what its states hold is bounded, and so is the message.
+TEST(ByteAutomaton, HoldsBoundedMemoryWhateverTheExpression) {
+  ByteAutomaton automaton("(a{0,200}){0,200}", "--regex");
+  const std::string message =
+      message_of(ErrorKind::format, [&] { automaton.matches(std::string(2000, 'a')); });
+  EXPECT_EQ(message,
+            "--regex: the expression's states take more than 16777216 steps; nest fewer repeats");
+  const std::string long_one =
+      message_of(ErrorKind::format, [] { ByteAutomaton(std::string(5000, 'a') + "(", "--regex"); });
+  EXPECT_LT(long_one.size(), 400U);
+}
+
 TEST(ByteAutomaton, QuotesWhatHasAMeaning) {
   const std::string text = R"(a.b*c[d](e){f}\g|h^i$j?k+)";
   EXPECT_TRUE(matches(automaton_quoted(text), text));
