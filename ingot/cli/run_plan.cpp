@@ -58,6 +58,7 @@ RunPlan plan_run(const Recipe& recipe) {
   out.step_tokens = recipe.train.batch * recipe.train.sequence;
   out.checkpoint_bytes =
       session->optimizer().parameters().bytes() + session->optimizer().state().bytes();
+  out.measured = nearest_speed(recipe.dtype, out.step_flops);
   const CheckpointConfig& saving = recipe.checkpoint;
   const int64_t forever = saving.keep_every > 0 ? recipe.train.steps / saving.keep_every : 0;
   out.checkpoints = saving.keep + 1 + forever + (saving.best ? 1 : 0);
