@@ -11,7 +11,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-const Words settings = {"--set", "train.steps=3000",    "--set", "evaluate.every=0",
+const Words settings = {"--set", "train.steps=1000",    "--set", "evaluate.every=0",
                         "--set", "checkpoint.every=20", "--set", "sample.tokens=0"};
 
 class BrokenDisk : public ::testing::Test {
@@ -49,7 +49,7 @@ class BrokenDisk : public ::testing::Test {
     ASSERT_EQ(whole.code, 0) << whole.err;
     const Outcome resumed = work.run(work.train("disk/run", joined(settings, {"--resume"})));
     ASSERT_EQ(resumed.code, 0) << resumed.err;
-    expect_same_run(run(), work / "whole", 3000);
+    expect_same_run(run(), work / "whole", 1000);
   }
 
   Workplace work;
@@ -77,7 +77,7 @@ TEST_F(BrokenDisk, ThatMayOnlyBeReadLosesNothing) {
   const std::filesystem::path checkpoints = run() / "checkpoints";
   bool covered = false;
   const Outcome outcome = broken(
-      [&] { covered = ::mount("none", checkpoints.c_str(), "tmpfs", MS_RDONLY, "size=16k") == 0; });
+      [&] { covered = ::mount("none", checkpoints.c_str(), "tmpfs", MS_RDONLY, "size=16m") == 0; });
   ASSERT_TRUE(covered);
   EXPECT_EQ(outcome.code, 3) << outcome.err;
   EXPECT_THAT(outcome.err, HasSubstr("Read-only file system"));
