@@ -91,8 +91,29 @@ void add_optim(CLI::App& verb) {
       ->check(CLI::IsMember({"bf16", "f32"}));
   optim->add_option("--only", arguments->only, "kinds to measure (default: all; some take minutes)")
       ->check(CLI::IsMember(rule_names()));
+  optim->add_flag("--targets", arguments->targets,
+                  "instead: steps and time to fixed losses on four small problems, three learning "
+                  "rates to choose from, and a performance profile (AlgoPerf's idea)");
+  optim->add_option("--seeds", arguments->seeds, "starts of each run of --targets")
+      ->check(CLI::Range(1, 100));
   optim->add_flag("--json", arguments->json, "print JSON");
-  optim->callback([arguments] { bench_optim(*arguments); });
+  optim->callback(
+      [arguments] { arguments->targets ? bench_targets(*arguments) : bench_optim(*arguments); });
+}
+
+void add_observers(CLI::App& verb) {
+  CLI::App* observers = verb.add_subcommand(
+      "observers",
+      "What log, journal, times and TensorBoard files cost a recipe's step: steps with "
+      "and without them, in turns.");
+  observers->footer("Example: ingot bench observers recipes/gpt2-124m.toml --steps 20");
+  auto arguments = std::make_shared<ObserverBench>();
+  observers->add_option("recipe", arguments->recipe, "TOML file")->required();
+  observers->add_option("--set", arguments->assignments,
+                        "KEY=VALUE over the recipe, any number of times");
+  observers->add_option("--steps", arguments->steps, "pairs of steps")->check(CLI::PositiveNumber);
+  observers->add_flag("--json", arguments->json, "print JSON");
+  observers->callback([arguments] { bench_observers(*arguments); });
 }
 
 void add_generate(CLI::App& verb) {
@@ -153,6 +174,7 @@ void add_bench_command(CLI::App& program) {
   add_ops(*verb);
   add_step(*verb);
   add_optim(*verb);
+  add_observers(*verb);
   add_generate(*verb);
   add_tokenizer(*verb);
 }

@@ -7,6 +7,7 @@
 
 #include "ingot/base/dtype.h"
 #include "ingot/device/profile.h"
+#include "ingot/train/train.h"
 
 namespace ingot {
 
@@ -38,8 +39,23 @@ struct OptimBench {
   std::vector<std::string> only;  // kinds; empty: all
   std::string dtype = "bf16";
   bool json = false;
+  bool targets = false;  // bench_targets instead
+  int64_t seeds = 3;
 };
 void bench_optim(const OptimBench& arguments);
+void bench_targets(const OptimBench& arguments);
+
+struct ObserverBench {
+  std::string recipe;
+  std::vector<std::string> assignments;
+  int64_t steps = 20;
+  bool json = false;
+};
+void bench_observers(const ObserverBench& arguments);
+
+// A training on random tokens: a step's cost does not depend on what they say.
+class Session;
+Training random_training(Session& session);
 
 struct GenerateBench {
   std::string model;  // a recipe, whose weights are random; or a folder or GGUF file

@@ -6,10 +6,12 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "ingot/base/cpu_features.h"
 #include "ingot/base/files.h"
 #include "ingot/base/text_size.h"
 #include "ingot/cli/bench.h"
 #include "ingot/cli/session.h"
+#include "ingot/cli/speed_profile.h"
 #include "ingot/device/allocator.h"
 #include "ingot/tensor/factories.h"
 
@@ -66,11 +68,7 @@ struct StepResult {
 };
 
 StepResult run_steps(Session& session, int64_t steps) {
-  const Recipe& recipe = session.recipe();
-  const int64_t micro = recipe.train.batch / recipe.train.accumulate;
-  Training training = session.training([&](int64_t position) {
-    return random_batch(micro, recipe.train.sequence, recipe.model.vocab, position);
-  });
+  Training training = random_training(session);
   StepResult out;
   std::vector<double> seconds;
   for (int64_t step = 0; step <= steps; ++step) {
@@ -137,6 +135,14 @@ void print_text(Session& session, const StepResult& bench, const Limits& limits)
 
 }  // namespace
 
+Training random_training(Session& session) {
+  const Recipe& recipe = session.recipe();
+  const int64_t micro = recipe.train.batch / recipe.train.accumulate;
+  return session.training([&recipe, micro](int64_t position) {
+    return random_batch(micro, recipe.train.sequence, recipe.model.vocab, position);
+  });
+}
+
 void bench_step(const StepBench& arguments) {
   const Recipe recipe = read_recipe(arguments.recipe, arguments.assignments);
   if (!arguments.trace.empty()) {
@@ -144,6 +150,8 @@ void bench_step(const StepBench& arguments) {
   }
   Session session(recipe, cpu_device);
   const StepResult bench = run_steps(session, arguments.steps);
+  remember_speed({machine().model, recipe.dtype, session.model().count(), bench.report.flops,
+                  bench.report.tokens, bench.seconds});
   const Limits limits = measured_limits(session.dtype());
   if (!arguments.trace.empty()) {
     write_file(arguments.trace, trace_json(bench.calls).dump());

@@ -37,7 +37,9 @@ RunPlan plan_run(const EncoderRecipe& recipe) {
     return Rehearsal{session->state, session->optimizer(),     session->training(batch),
                      measured,       session->model().count(), texts * loop.batch * loop.sequence};
   };
-  return rehearsed(build, recipe.checkpoint, loop.steps);
+  RunPlan out = rehearsed(build, recipe.checkpoint, loop.steps);
+  out.measured = nearest_speed(recipe.dtype, out.step_flops);
+  return out;
 }
 
 PlannedRecipe planned(const EncoderRecipe& recipe) {

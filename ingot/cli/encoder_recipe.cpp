@@ -1,11 +1,39 @@
 #include "ingot/cli/encoder_recipe.h"
 
+#include <algorithm>
+
+#include "ingot/base/config_diff.h"
 #include "ingot/base/config_help.h"
 #include "ingot/base/config_toml.h"
 #include "ingot/cli/recipe_kinds.h"
 
 namespace ingot {
 namespace {
+
+// Keys that language models share and encoders have no use for: the first that is set is named.
+void check_encoder_effects(const EncoderRecipe& recipe) {
+  EncoderRecipe start;
+  start.kind = recipe.kind;
+  start.optim = recipe.optim;
+  start.schedule = recipe.schedule;
+  start.model = recipe.model;
+  for (const Difference& difference : diff_configs(start, recipe)) {
+    const std::string& key = difference.path;
+    const auto any = [&](std::initializer_list<std::string_view> keys) {
+      return std::ranges::find(keys, key) != keys.end();
+    };
+    const bool for_others =
+        any({"evaluate.sets", "evaluate.patience", "evaluate.min_gain", "evaluate.gap",
+             "checkpoint.keep_every", "checkpoint.best", "checkpoint.background"}) ||
+        (key.starts_with("masking.") && recipe.kind != "mlm") ||
+        (key.starts_with("embed.") && recipe.kind != "embed");
+    check(!for_others, ErrorKind::config, key, ": has no effect with kind = \"", recipe.kind,
+          "\": it is ", difference.b, "; leave it out");
+  }
+  check(recipe.optim.kind != "sophia_g", ErrorKind::config,
+        "optim.kind: \"sophia_g\" draws next tokens from the model, which encoders have not; "
+        "choose another");
+}
 
 void check_encoder_recipe(const EncoderRecipe& recipe) {
   check_schedule(recipe.schedule.schedule, recipe.train.steps);
@@ -46,6 +74,7 @@ EncoderRecipe assemble(std::vector<Setting> settings, const std::vector<std::str
   recipe.model.mlm = recipe.kind == "mlm";
   recipe.model.labels = 0;  // the data's
   check_encoder_recipe(recipe);
+  check_encoder_effects(recipe);
   return recipe;
 }
 

@@ -1,6 +1,8 @@
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <ctime>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -48,6 +50,25 @@ void print_savings(const std::vector<Saving>& savings) {
   }
 }
 
+void print_time(const PlannedRecipe& recipe, const RunPlan& plan) {
+  if (!plan.measured) {
+    fmt::print("time\n  not known: `ingot bench step RECIPE` measures this machine's speed\n");
+    return;
+  }
+  const double all = plan.step_seconds() * static_cast<double>(recipe.steps);
+  const auto ends = static_cast<std::time_t>(static_cast<double>(std::time(nullptr)) + all);
+  std::tm broken{};
+  ::localtime_r(&ends, &broken);
+  fmt::print(
+      "time\n  {:.0f} tokens/s, {} a step, {} in all: begun now it is over {:%Y-%m-%d %H:%M}\n",
+      static_cast<double>(plan.step_tokens) / plan.step_seconds(),
+      text_duration(plan.step_seconds()), text_duration(all), broken);
+  fmt::print(
+      "  from steps of {} parameters that took {:.3f} s here, {:.2f} times their arithmetic\n",
+      text_count(static_cast<double>(plan.measured->parameters)), plan.measured->step_seconds,
+      static_cast<double>(plan.step_flops) / static_cast<double>(plan.measured->step_flops));
+}
+
 void print_plan(const PlannedRecipe& recipe, const RunPlan& plan) {
   const auto steps = static_cast<double>(recipe.steps);
   fmt::print("model\n  {} parameters, {} tokens a step, {} steps\n",
@@ -74,6 +95,7 @@ void print_plan(const PlannedRecipe& recipe, const RunPlan& plan) {
   fmt::print("  {} at this machine's measured {}/s ({}), the least it can take\n",
              text_duration(static_cast<double>(plan.step_flops) * steps / peak), text_flops(peak),
              recipe.dtype);
+  print_time(recipe, plan);
   fmt::print("disk\n  {} for {} checkpoints, the one being written among them\n",
              text_bytes(plan.checkpoint_bytes * plan.checkpoints), plan.checkpoints);
   fmt::print("schedule\n{}", recipe.schedule);
@@ -89,6 +111,12 @@ void print_json(const PlannedRecipe& recipe, const RunPlan& plan) {
   }
   out["memory"] = {{"train", memory_json(plan.train.memory)},
                    {"evaluate", memory_json(plan.evaluate.memory)}};
+  if (plan.measured) {
+    out["step_seconds"] = plan.step_seconds();
+    out["tokens_per_second"] = static_cast<double>(plan.step_tokens) / plan.step_seconds();
+    out["seconds"] = plan.step_seconds() * static_cast<double>(recipe.steps);
+    out["measured_step_flops"] = plan.measured->step_flops;
+  }
   out["checkpoint_bytes"] = plan.checkpoint_bytes;
   out["checkpoints"] = plan.checkpoints;
   const int64_t available = machine().memory_available_bytes;

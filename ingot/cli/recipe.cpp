@@ -6,13 +6,14 @@
 #include "ingot/base/config_help.h"
 #include "ingot/base/config_toml.h"
 #include "ingot/cli/model_source.h"
+#include "ingot/cli/recipe_effects.h"
 #include "ingot/cli/recipe_kinds.h"
 #include "ingot/models/architecture.h"
 
 namespace ingot {
 namespace {
 
-constexpr std::array<std::string_view, 26> changeable = {
+constexpr std::array<std::string_view, 28> changeable = {
     "evaluate.every",     "evaluate.batches",
     "evaluate.batch",     "evaluate.sets",
     "evaluate.patience",  "evaluate.min_gain",
@@ -26,6 +27,7 @@ constexpr std::array<std::string_view, 26> changeable = {
     "track.store",        "track.tensorboard",
     "track.report",       "train.recompute",
     "data.files",         "data.store",
+    "train.until",        "numbers.checksums",
 };
 
 // The model's values before the recipe's: those of a trained model, or of a family.
@@ -57,6 +59,7 @@ Recipe assemble(std::vector<Setting> settings, const std::vector<std::string>& a
   choose_kinds(recipe.optim, recipe.schedule, settings, assignments);
   start_model(recipe.model, settings, assignments);
   const int64_t trained = recipe.model.context;
+  Recipe start = recipe;
   const Fields fields = fields_of(recipe);
   for (const std::string& assignment : assignments) {
     settings.push_back(command_line_setting(fields, assignment));
@@ -66,6 +69,8 @@ Recipe assemble(std::vector<Setting> settings, const std::vector<std::string>& a
     stretch_from(recipe.model, trained);
   }
   check_recipe(recipe);
+  start.kind = recipe.kind;  // which is not what has no effect
+  check_effects(start, recipe);
   return recipe;
 }
 
@@ -80,7 +85,33 @@ Recipe parse_recipe(const std::string& toml, const std::string& name,
   return assemble(toml_settings(toml, name), assignments);
 }
 
+namespace {
+
+void check_mup(const Recipe& recipe) {
+  if (!recipe.mup.on()) {
+    check(recipe.mup.base_head_dim == 0, ErrorKind::config,
+          "mup.base_head_dim: has no effect while mup.base_width is 0; set both, or neither");
+    return;
+  }
+  mup_rule(recipe.optim.kind);
+  const DecoderConfig model = complete(recipe.model);
+  const auto refuse = [](bool is, const char* key, const char* why) {
+    check(!is, ErrorKind::config, "mup: ", why, ": change ", key, ", or set mup.base_width = 0");
+  };
+  refuse(*model.tied, "model.tied", "the output map needs weights of its own");
+  refuse(!recipe.model.from.empty(), "model.from", "it says how a new model starts");
+  refuse(recipe.peft.on(), "peft.kind", "it says how all weights of a new model learn");
+  refuse(model.moe.experts > 0, "model.moe.experts", "its tables say nothing of routers");
+  refuse(model.latent.kv_rank > 0, "model.latent", "its tables say nothing of latent attention");
+  refuse(model.mtp.depth > 0, "model.mtp.depth", "its tables say nothing of further heads");
+  refuse(recipe.mup.base_head_dim > 0 && recipe.model.attention_scale > 0, "model.attention_scale",
+         "mup.base_head_dim decides the scale of the scores");
+}
+
+}  // namespace
+
 void check_recipe(const Recipe& recipe) {
+  check_mup(recipe);
   peft::check_peft(recipe.peft);
   check(!recipe.peft.on() || recipe.train.freeze.empty(), ErrorKind::config,
         "train.freeze: all weights are frozen beside adapters; leave it out, or peft.kind");
@@ -100,6 +131,26 @@ void check_recipe(const Recipe& recipe) {
         ErrorKind::config, "products: \"", recipe.products, "\" rounds dense linear maps, not ",
         in_few_bits ? concat("weights kept as peft.base = \"", recipe.peft.base, "\"") : "experts",
         "; set products = \"plain\"");
+  const bool decays = recipe.schedule.kind == "wsd" && recipe.schedule.unit == "steps";
+  check(recipe.train.until.empty() || decays, ErrorKind::config,
+        "train.until: places the decay of a wsd schedule in steps: schedule.kind is ",
+        recipe.schedule.kind, ", unit ", recipe.schedule.unit,
+        "; set schedule.kind = \"wsd\", or leave until out");
+  check(recipe.train.until.empty() || recipe.train.epochs == 0, ErrorKind::config,
+        "train.until: a run ends at a time or after train.epochs = ", recipe.train.epochs,
+        "; leave one of the two out");
+  check(recipe.data.anneal_files.empty() || decays, ErrorKind::config,
+        "data.anneal_files: are read while a wsd schedule in steps decays: schedule.kind is ",
+        recipe.schedule.kind, ", unit ", recipe.schedule.unit,
+        "; set schedule.kind = \"wsd\", or leave them out");
+  check(recipe.optim.kind != "sophia_g" || recipe.kind == "pretrain" || recipe.kind == "sft",
+        ErrorKind::config,
+        "optim.kind: \"sophia_g\" draws next tokens from the model, which kind = \"", recipe.kind,
+        "\" does not learn; choose another, such as \"sophia_h\"");
+  check(recipe.optim.kind != "sophia_h" || recipe.dtype == "f32", ErrorKind::config,
+        "optim.kind: \"sophia_h\" takes differences of gradients, which half-precision weights are "
+        "too coarse for: dtype is ",
+        recipe.dtype, "; set dtype = \"f32\", or optim.kind = \"sophia_g\"");
   check(recipe.deterministic != "invariant" || run_kind(recipe.kind).rows == 1, ErrorKind::config,
         "deterministic: \"invariant\" takes every row by itself, and kind = \"", recipe.kind,
         "\" compares rows; choose \"layout\"");
@@ -140,16 +191,21 @@ int64_t tokens_of_steps(const LoopConfig& train, int64_t steps) {
   return micro * (train.batch / train.accumulate) * train.sequence;
 }
 
-int64_t schedule_total(const Recipe& recipe) {
-  return recipe.schedule.unit == "tokens" ? tokens_of_steps(recipe.train, recipe.train.steps)
-                                          : recipe.train.steps;
+int64_t schedule_total(const Recipe& recipe, int64_t steps) {
+  const int64_t all = steps > 0 ? steps : recipe.train.steps;
+  return recipe.schedule.unit == "tokens" ? tokens_of_steps(recipe.train, all) : all;
 }
 
-double learning_rate_of_step(const Recipe& recipe, int64_t t) {
+int64_t decay_start(const Recipe& recipe, int64_t steps) {
+  return std::get<WsdSchedule>(recipe.schedule.schedule)
+      .decay_start(steps > 0 ? steps : recipe.train.steps);
+}
+
+double learning_rate_of_step(const Recipe& recipe, int64_t t, int64_t steps) {
   const int64_t at =
       recipe.schedule.unit == "tokens" ? tokens_of_steps(recipe.train, t + 1) - 1 : t;
   return learning_rate(recipe.schedule.schedule, recipe.optim.learning_rate, at,
-                       schedule_total(recipe));
+                       schedule_total(recipe, steps));
 }
 
 bool may_change_on_resume(const std::string& path) {

@@ -17,6 +17,7 @@
 #include "ingot/peft/config.h"
 #include "ingot/posttrain/distillation.h"
 #include "ingot/posttrain/preference_objective.h"
+#include "ingot/scaling/mup.h"
 #include "ingot/train/numbers.h"
 
 namespace ingot {
@@ -39,15 +40,21 @@ struct ModelConfig : DecoderConfig {
 
 // What a run reads: files of text, or rows of any layout.
 struct DataConfig : TextConfig, RowsConfig {
+  std::vector<std::string> anneal_files;
+
   template <class V>
   void describe(V& v) {
     TextConfig::describe(v);
+    v("anneal_files", anneal_files,
+      "text files that are read instead while a wsd schedule decays: an annealing phase; empty: "
+      "none");
     RowsConfig::describe(v);
   }
 };
 
 struct LoopConfig {
   int64_t steps = 1000;
+  std::string until;
   double epochs = 0;
   int64_t batch = 16;
   int64_t accumulate = 1;
@@ -64,6 +71,11 @@ struct LoopConfig {
   template <class V>
   void describe(V& v) {
     v("steps", steps, at_least(1), "optimizer steps of the whole run");
+    v("until", until,
+      "time at which the run is to be over: \"06:00\", \"2026-12-01 06:00\" or \"slurm\", the end "
+      "of "
+      "the job; a wsd schedule's decay begins so that it ends before, train.steps at most; empty: "
+      "none");
     v("epochs", epochs, at_least(0),
       "passes over the rows, which then decide the steps; 0: steps do. Not for plain text");
     v("batch", batch, at_least(1), "sequences per optimizer step");
@@ -189,6 +201,7 @@ struct Recipe {
   LoopConfig train;
   OptimizerConfig optim;
   ScheduleConfig schedule;
+  MupConfig mup;
   EvaluateConfig evaluate;
   CheckpointConfig checkpoint;
   NumbersConfig numbers;
@@ -223,6 +236,7 @@ struct Recipe {
     v.group("train", train, "the loop");
     v.group("optim", optim, "the optimizer");
     v.group("schedule", schedule, "the learning rate over the run, times optim.lr");
+    v.group("mup", mup, "learning rates that do not depend on the width of the model");
     v.group("evaluate", evaluate, "measuring on held-out text");
     v.group("checkpoint", checkpoint, "saving");
     v.group("numbers", numbers, "values that are not finite, spikes, silent corruption");
@@ -246,9 +260,12 @@ int64_t micro_batches(const LoopConfig& train, int64_t t);
 int64_t tokens_of_steps(const LoopConfig& train, int64_t steps);
 // The learning rate of step t by the recipe's schedule, in steps or in tokens: a schedule in tokens
 // is read at the step's last token.
-double learning_rate_of_step(const Recipe& recipe, int64_t t);
+// `steps`: of the whole run, where a deadline has decided them; 0: the recipe's.
+double learning_rate_of_step(const Recipe& recipe, int64_t t, int64_t steps = 0);
 // What the schedule's lengths are measured against.
-int64_t schedule_total(const Recipe& recipe);
+int64_t schedule_total(const Recipe& recipe, int64_t steps = 0);
+// The first step of a wsd schedule's decay, in a run of so many steps; takes such a schedule.
+int64_t decay_start(const Recipe& recipe, int64_t steps = 0);
 
 // Reads a recipe and applies `--set` assignments over it. Throws Error(config) naming file and
 // line, or --set. Paths in the file are relative to the current folder.

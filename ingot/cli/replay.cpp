@@ -85,6 +85,7 @@ Replayed replay(const Arguments& arguments, const RunFolder& folder, const Recip
   if (const auto state =
           restore_before(folder.checkpoints(), arguments.step, session.optimizer())) {
     session.state = *state;
+    place_annealing(data, recipe, session.last_step());
   }
   out.from = session.state.step;
   prepare_answers(session, data, folder);

@@ -92,8 +92,15 @@ double ReportFigures::petaflop_days() const { return time.flops / 1e15 / seconds
 
 std::string plan_against_actual(const ReportFigures& f) {
   const int64_t planned = f.plan.train.memory.peak_total;
-  return compared("memory", static_cast<double>(planned), static_cast<double>(f.peak_memory),
-                  text_bytes(planned), text_bytes(f.peak_memory));
+  std::string out =
+      compared("memory", static_cast<double>(planned), static_cast<double>(f.peak_memory),
+               text_bytes(planned), text_bytes(f.peak_memory));
+  const double seconds = f.plan.step_seconds() * static_cast<double>(f.record.step);
+  if (seconds > 0 && f.time.useful > 0) {
+    out += compared("; time of the steps", seconds, f.time.useful, text_duration(seconds),
+                    text_duration(f.time.useful));
+  }
+  return out;
 }
 
 void write_report(const std::filesystem::path& folder, const ReportFigures& f) {

@@ -22,6 +22,7 @@
 #include "ingot/cli/session.h"
 #include "ingot/io/checkpoint.h"
 #include "ingot/models/pretrained.h"
+#include "ingot/train/deadline.h"
 #include "ingot/train/loss_curve.h"
 #include "ingot/train/machine_peak.h"
 #include "ingot/train/saver.h"
@@ -74,6 +75,10 @@ void introduce(Session& session, const RunData& data, const RunFolder& folder, d
   for (const ValidationSet& set : data.sets) {
     log_info("measured on ", set.name, " too, hash ", set.hash.substr(0, 12));
   }
+  if (data.anneal_from) {
+    log_info("annealing from step ", decay_start(recipe, session.last_step()) + 1,
+             " on: ", recipe.data.anneal_files.size(), " other files are read");
+  }
   log_info("learning rate over the run:\n",
            drawn(recipe.schedule.schedule, recipe.optim.learning_rate, schedule_total(recipe)));
 }
@@ -87,6 +92,7 @@ SavedRun found_run(const RunFolder& folder, const RunOptions& options, const Rec
     check_resumable(before, recipe);
   } else {
     check_branchable(before, recipe);
+    saved.state.last_step = 0;  // a branch has an end of its own
     const int64_t step = saved.state.step;
     check(step < recipe.train.steps, ErrorKind::config, "branch: the checkpoint is at step ", step,
           ", train.steps is ", recipe.train.steps, "; raise train.steps");
@@ -165,6 +171,32 @@ Recipe fitted(Recipe recipe, const RunOptions& options) {
   return recipe;
 }
 
+// train.until: places the decay, and with it the end of the run, when its time has come. What is
+// decided is a part of the state, so that a run that goes on keeps to it.
+void keep_deadline(Session& session, const RunData& data, Saver& saver, Training& training) {
+  const Recipe& recipe = session.recipe();
+  if (recipe.train.until.empty()) {
+    return;
+  }
+  const double now = now_seconds();
+  const double ends = deadline_of(recipe.train.until, now);
+  log_info(fmt::format("to be over in {}", text_duration(std::max(0.0, ends - now))));
+  auto deadline = std::make_shared<Deadline>(ends, now, session.state.step);
+  training.last_step = [&session, &data, &saver, &recipe, deadline](TrainState& state) {
+    const auto& wsd = std::get<WsdSchedule>(recipe.schedule.schedule);
+    const int64_t decay = decay_steps(wsd, state.step);
+    if (state.last_step == 0 && state.step + decay < recipe.train.steps &&
+        deadline->due(state.step, now_seconds(), decay)) {
+      state.last_step = state.step + decay;
+      place_annealing(data, recipe, state.last_step);
+      saver.save_anew(state);
+      log_info("train.until: the decay begins after step ", state.step, "; the run ends with step ",
+               state.last_step);
+    }
+    return session.last_step();
+  };
+}
+
 // The run is over though steps are left: it gives the weights of its best checkpoint.
 void end_early(Session& session, const RunFolder& folder, Saver& saver) {
   saver.save(session.state);
@@ -234,6 +266,9 @@ bool run_recipe(const RunOptions& options) {
   const RunData data = open_run_data(recipe, folder_path(options).parent_path() / ".tokens");
   Session(recipe, meta_device,
           data.added);  // what no field shows is refused before a folder is begun
+  if (!recipe.train.until.empty()) {
+    deadline_of(recipe.train.until, began);  // whether it is a time
+  }
   RunFolder folder(folder_path(options));
   folder.open(options.resume);
   std::optional<SavedRun> saved;
@@ -246,6 +281,7 @@ bool run_recipe(const RunOptions& options) {
   introduce(session, data, folder, peak);
   if (saved) {
     resume(session, *saved);
+    place_annealing(data, recipe, session.last_step());
     saved.reset();  // its tensors are files that the next checkpoint replaces
   }
   write_file(folder.recipe(), to_toml(recipe));
@@ -263,19 +299,20 @@ bool run_recipe(const RunOptions& options) {
                          options.resume ? "" : options.branch.string(), began);
   Training training = session.training(data.batch);
   observers.join(training);
+  keep_deadline(session, data, saver, training);
   try {
     observers.validator().measure_if_due(session.state);
     allocator(cpu_device).reset_peak();
     train(session.state, training);
     observers.finish();
-    if (session.state.step < recipe.train.steps && !observers.validator().wants_to_stop()) {
+    if (session.state.step < session.last_step() && !observers.validator().wants_to_stop()) {
       saver.save(session.state);
       saver.flush();
       observers.end("stopped");
       log_info("stopped at step ", session.state.step, ", saved; continue with --resume");
       return false;
     }
-    if (session.state.step < recipe.train.steps) {
+    if (session.state.step < session.last_step()) {
       end_early(session, folder, saver);
     }
     finish(session, folder, saver, observers, data, options.json);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include "ingot/base/files.h"
 #include "ingot/base/hash.h"
@@ -66,14 +67,12 @@ std::vector<ValidationSet> sets_of(const Recipe& recipe, const Tokenizer* tokeni
   return out;
 }
 
-// The batches of a run that reads these windows.
-void set_batches(const Recipe& recipe, const Windows& windows, const Windows& validation,
-                 RunData& out) {
+// The training batches of a run that reads these windows.
+void set_training(const Recipe& recipe, const Windows& windows, RunData& out) {
   const auto seed = static_cast<uint64_t>(recipe.seed);
   const int64_t sequence = recipe.train.sequence;
   const int64_t rows = recipe.train.batch / recipe.train.accumulate;
   const auto training = std::make_shared<Shuffled<TokenWindow>>(windows, seed);
-  check_held_out(recipe, validation->size());
   out.batch = [=](int64_t position) { return batch_from(*training, position, rows, sequence); };
   out.sources = [training, files = recipe.data.files](int64_t sample) {
     std::vector<Source> sources;
@@ -82,6 +81,12 @@ void set_batches(const Recipe& recipe, const Windows& windows, const Windows& va
     }
     return sources;
   };
+}
+
+void set_batches(const Recipe& recipe, const Windows& windows, const Windows& validation,
+                 RunData& out) {
+  check_held_out(recipe, validation->size());
+  set_training(recipe, windows, out);
   out.validation = validation_batch(recipe, validation);
   out.validation_batches = validation_batches(recipe, *validation);
 }
@@ -107,7 +112,37 @@ void open_tokens(const Recipe& recipe, const Text& text, RunData& out) {
   out.hash = hash_hex(text.hash() + tokenizer->hash());
 }
 
-RunData open_text(const Recipe& recipe) {
+// The files of the annealing phase in windows, and what is read of both: before its first sample
+// the run's, from there on these from their first on.
+void add_annealing(const Recipe& recipe, RunData& out) {
+  TextConfig config;
+  config.files = recipe.data.anneal_files;
+  config.validation_fraction = 0;
+  const Text text(config);
+  const auto seed = static_cast<uint64_t>(recipe.seed);
+  const int64_t sequence = recipe.train.sequence;
+  Windows windows;
+  if (out.codec.tokenizer() != nullptr) {
+    windows = TokenText(text, *out.codec.tokenizer()).training(sequence, seed);
+  } else {
+    windows = text.training(sequence, seed);
+  }
+  RunData later;
+  Recipe as = recipe;
+  as.data.files = config.files;
+  set_training(as, windows, later);
+  out.anneal_from = std::make_shared<int64_t>(std::numeric_limits<int64_t>::max());
+  out.batch = [first = out.batch, then = later.batch, from = out.anneal_from](int64_t position) {
+    return position < *from ? first(position) : then(position - *from);
+  };
+  out.sources = [first = out.sources, then = later.sources,
+                 from = out.anneal_from](int64_t sample) {
+    return sample < *from ? first(sample) : then(sample - *from);
+  };
+  out.hash = hash_hex(out.hash + text.hash());
+}
+
+RunData open_only_text(const Recipe& recipe) {
   const Text text(recipe.data);
   RunData out;
   out.train_bytes = text.training_bytes();
@@ -121,6 +156,14 @@ RunData open_text(const Recipe& recipe) {
   out.validation_bytes = text.validation_targets();
   out.sets = sets_of(recipe, nullptr);
   out.hash = text.hash();
+  return out;
+}
+
+RunData open_text(const Recipe& recipe) {
+  RunData out = open_only_text(recipe);
+  if (!recipe.data.anneal_files.empty()) {
+    add_annealing(recipe, out);
+  }
   return out;
 }
 
@@ -142,12 +185,18 @@ void check_held_out(const Recipe& recipe, int64_t samples) {
                      recipe.data.validation_fraction, "; raise it, or name data.validation_files"));
 }
 
-RunData open_text_or_rows(Recipe& recipe, const std::filesystem::path& cache) {
+bool reads_rows(const Recipe& recipe) {
   const std::string& from = recipe.model.from;
   const bool in_file = !from.empty() && !is_folder(from);  // with its tokenizer
-  if (in_file || std::any_of(recipe.data.files.begin(), recipe.data.files.end(), holds_rows)) {
+  return recipe.kind != "pretrain" || in_file ||
+         std::any_of(recipe.data.files.begin(), recipe.data.files.end(), holds_rows);
+}
+
+RunData open_text_or_rows(Recipe& recipe, const std::filesystem::path& cache) {
+  if (reads_rows(recipe)) {
     return open_rows(recipe, cache);
   }
+  const std::string& from = recipe.model.from;
   check(recipe.train.epochs == 0, ErrorKind::config,
         "train.epochs: plain text is read by steps; set train.steps and leave epochs out");
   // A model that reads tokens is not trained on bytes.
@@ -163,8 +212,19 @@ RunData open_run_data(Recipe& recipe, const std::filesystem::path& cache) {
         "evaluate.sets: are plain texts, and this run reads rows; measure them afterwards with "
         "`ingot "
         "eval MODEL --text FILE`");
+  check((out.anneal_from != nullptr) == !recipe.data.anneal_files.empty(), ErrorKind::config,
+        "data.anneal_files: are plain texts, and this run reads rows; branch off with other "
+        "data.files instead");
   check_recipe(recipe);
+  place_annealing(out, recipe, recipe.train.steps);
   return out;
+}
+
+void place_annealing(const RunData& data, const Recipe& recipe, int64_t steps) {
+  if (data.anneal_from) {
+    *data.anneal_from =
+        tokens_of_steps(recipe.train, decay_start(recipe, steps)) / recipe.train.sequence;
+  }
 }
 
 }  // namespace ingot

@@ -34,6 +34,9 @@ struct ValidationSet {
 // What a run reads: training batches by sample position, validation batches by index.
 struct RunData {
   std::function<Batch(int64_t position)> batch;  // one micro-batch
+  // The first sample of an annealing phase: from there on other files are read (data.anneal_files).
+  // Shared by the functions here; to be set before they are called. Null where the run has none.
+  std::shared_ptr<int64_t> anneal_from;
   // Of rows, nothing is known.
   std::function<std::vector<Source>(int64_t sample)> sources = [](int64_t) {
     return std::vector<Source>();
@@ -68,6 +71,12 @@ RunData open_run_data(Recipe& recipe, const std::filesystem::path& cache);
 
 // Of the kind "pretrain": plain text in windows, or the rows of other files.
 RunData open_text_or_rows(Recipe& recipe, const std::filesystem::path& cache);
+
+// Whether a run reads rows, or plain text in windows.
+bool reads_rows(const Recipe& recipe);
+
+// Tells the data where a run of so many steps begins its annealing phase, where it has one.
+void place_annealing(const RunData& data, const Recipe& recipe, int64_t steps);
 
 // Throws Error(config) where nothing is held out.
 void check_held_out(const Recipe& recipe, int64_t samples);

@@ -74,7 +74,9 @@ RunPlan plan_run(const Recipe& recipe) {
     return Rehearsal{session->state, session->optimizer(),     session->training(batch),
                      measured,       session->model().count(), loop.batch * loop.sequence};
   };
-  return rehearsed(build, recipe.checkpoint, loop.steps);
+  RunPlan out = rehearsed(build, recipe.checkpoint, loop.steps);
+  out.measured = nearest_speed(recipe.dtype, out.step_flops);
+  return out;
 }
 
 PlannedRecipe planned(const Recipe& recipe) {

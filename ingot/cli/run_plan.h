@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ingot/cli/recipe.h"
+#include "ingot/cli/speed_profile.h"
 #include "ingot/train/memory_plan.h"
 #include "ingot/train/train.h"
 
@@ -20,8 +21,11 @@ struct RunPlan {
   int64_t parameters = 0;
   int64_t step_flops = 0;
   int64_t step_tokens = 0;
+  // Predicted; 0 where no speed was measured.
+  double step_seconds() const { return measured ? measured->seconds_of(step_flops) : 0; }
   int64_t checkpoint_bytes = 0;
   int64_t checkpoints = 0;  // that are on disk at most at a time, the one being written too
+  std::optional<MeasuredSpeed> measured;  // what times are predicted from (speed_profile.h)
   std::vector<std::pair<std::string, int64_t>> kernels;  // that compute, and their FLOPs in a step
 };
 

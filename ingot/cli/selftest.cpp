@@ -10,6 +10,7 @@
 
 #include "ingot/base/error.h"
 #include "ingot/cli/commands.h"
+#include "ingot/cli/selftest_mup.h"
 
 namespace ingot {
 namespace {
@@ -46,6 +47,36 @@ void test_optimizers(bool json) {
         " runs end above their target; the table marks them");
 }
 
+void test_mup(bool json) {
+  const std::vector<Coordinates> all = coordinate_check({32, 64, 128, 256, 512});
+  const std::vector<Growth> growth = growth_of(all);
+  if (json) {
+    nlohmann::ordered_json out = nlohmann::ordered_json::array();
+    for (const Coordinates& one : all) {
+      out.push_back(
+          {{"mup", one.mup}, {"width", one.width}, {"part", one.part}, {"change", one.change}});
+    }
+    std::cout << out.dump() << '\n';
+  } else {
+    fmt::print("how far a part moves in five steps, at widths 32 to 512\n");
+    for (const bool mup : {false, true}) {
+      for (const Growth& part : growth) {
+        fmt::print("{:<6} {:<10}", mup ? "muP" : "usual", part.part);
+        for (const Coordinates& one : all) {
+          if (one.mup == mup && one.part == part.part) {
+            fmt::print(" {:>8.4f}", one.change);
+          }
+        }
+        fmt::print("   x{:.2f}\n", mup ? part.mup : part.usual);
+      }
+    }
+  }
+  for (const Growth& part : growth) {
+    check(part.mup <= 2, ErrorKind::numeric, "selftest mup: ", part.part,
+          " depends on the width: its changes differ ", part.mup, " times, 2 are allowed");
+  }
+}
+
 }  // namespace
 
 void add_selftest_command(CLI::App& program) {
@@ -59,6 +90,13 @@ void add_selftest_command(CLI::App& program) {
   auto json = std::make_shared<bool>(false);
   optim->add_flag("--json", *json, "print JSON");
   optim->callback([json] { test_optimizers(*json); });
+  CLI::App* mup = verb->add_subcommand(
+      "mup",
+      "The coordinate check: under muP what a model does in a few steps does not depend on "
+      "its width.");
+  mup->footer("Example: ingot selftest mup");
+  mup->add_flag("--json", *json, "print JSON");
+  mup->callback([json] { test_mup(*json); });
 }
 
 }  // namespace ingot

@@ -53,6 +53,9 @@ void start_weights(Decoder& model, Optimizer& optimizer, const Recipe& recipe,
       }
     }
   }
+  if (recipe.mup.on()) {
+    scale_initial(values, recipe.mup, recipe.model.width, recipe.init.scheme);
+  }
   if (optimizer.parameters().size() < values.size()) {
     model.load(values);
   }
@@ -78,6 +81,21 @@ void add_noise(Decoder& model, double alpha, std::shared_ptr<const Tensor> docum
 OptimizerConfig with_ratio(OptimizerConfig optim, const peft::PeftConfig& peft) {
   if (peft.low_rank() && peft.plus_ratio > 1) {
     optim.groups.insert(optim.groups.begin(), concat("**.lora_b lr=", peft.plus_ratio));
+  }
+  return optim;
+}
+
+// muP: a rule for each parameter, before those of the recipe.
+OptimizerConfig with_widths(OptimizerConfig optim, const Recipe& recipe,
+                            const TensorDict& trained) {
+  if (recipe.mup.on()) {
+    std::vector<std::string> groups;
+    for (const auto& [name, p] : trained) {
+      groups.push_back(
+          mup_group(name, p.rank(), recipe.mup, recipe.model.width, mup_rule(recipe.optim.kind)));
+    }
+    std::erase(groups, "");
+    optim.groups.insert(optim.groups.begin(), groups.begin(), groups.end());
   }
   return optim;
 }
@@ -128,6 +146,10 @@ BatchInfo info_of(const Batch& batch) {
 
 Session::Session(const Recipe& recipe, Device device, const AddedRows& added)
     : recipe_(recipe), dtype_(*dtype_named(recipe.dtype)) {
+  if (recipe_.mup.on() && recipe_.mup.base_head_dim > 0) {
+    recipe_.model.attention_scale =
+        mup_attention_scale(complete(recipe_.model).head_dim, recipe_.mup.base_head_dim);
+  }
   TensorDict trained;
   if (recipe_.peft.on()) {
     model_ = frozen_decoder(recipe_, dtype_, device, added);
@@ -145,8 +167,9 @@ Session::Session(const Recipe& recipe, Device device, const AddedRows& added)
   }
   teacher_ = teacher_of(recipe_, dtype_, device);
   model_->randomness()->seed = static_cast<uint64_t>(recipe_.seed);
-  optimizer_ = std::make_unique<Optimizer>(make_optimizer(
-      with_ratio(recipe_.optim, recipe_.peft), trained, static_cast<uint64_t>(recipe_.seed)));
+  optimizer_ = std::make_unique<Optimizer>(
+      make_optimizer(with_widths(with_ratio(recipe_.optim, recipe_.peft), recipe_, trained),
+                     trained, static_cast<uint64_t>(recipe_.seed)));
   if (!adapters_) {
     start_weights(*model_, *optimizer_, recipe_, added);
   }
@@ -194,8 +217,11 @@ Training Session::training(std::function<Batch(int64_t)> batch) {
   };
   out.batch = std::move(batch);
   out.micro_batches = [loop = recipe_.train](int64_t step) { return micro_batches(loop, step); };
-  out.learning_rate = [config = recipe_](int64_t step) {
-    return learning_rate_of_step(config, step);
+  out.learning_rate = [this](int64_t step) {
+    return learning_rate_of_step(recipe_, step, state.last_step);
+  };
+  out.last_step = [this](TrainState& now) {
+    return now.last_step > 0 ? now.last_step : recipe_.train.steps;
   };
   out.objective = objective_;
   out.optimizer = optimizer_.get();

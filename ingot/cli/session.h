@@ -42,6 +42,9 @@ class Session {
   // A training that draws its batches from `batch`; everything else is the recipe's.
   Training training(std::function<Batch(int64_t position)> batch);
 
+  // Steps of the whole run: train.steps, or what a deadline has made of them.
+  int64_t last_step() const { return state.last_step > 0 ? state.last_step : recipe_.train.steps; }
+
   TrainState state;
   // What an objective needs of how text is read: known when the data is open.
   struct Reads {

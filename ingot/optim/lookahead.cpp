@@ -61,6 +61,7 @@ class Lookahead : public Rule {
   }
 
   int64_t curvature_every() const override { return inner_->curvature_every(); }
+  Curvature curvature() const override { return inner_->curvature(); }
   void observe_curvature(const Tensor& estimate, TensorList& slots) const override {
     inner_->observe_curvature(estimate, slots);
   }

@@ -44,6 +44,7 @@ class Optimizer {
   // Whether the rule wants an estimate of the curvature before the next step; gives it one, by
   // parameter, in the type of the full weights. Throws Error(argument) for a name that is missing.
   bool curvature_due() const;
+  Curvature curvature() const { return rule_->curvature(); }
   void observe_curvature(const TensorDict& estimates);
 
   // Some rules train other weights than are to be measured and published: averages. Between

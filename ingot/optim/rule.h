@@ -31,6 +31,10 @@ struct Step {
   double scale = 1;          // the gradient is scale·g
 };
 
+// How the diagonal of the Hessian is estimated: from labels that the model draws itself, or from
+// products with random vectors.
+enum class Curvature : uint8_t { drawn_labels, hutchinson };
+
 // An update rule: the algorithm and nothing else. Optimizer owns the walk over the parameters,
 // masters, state and files.
 class Rule {
@@ -48,6 +52,7 @@ class Rule {
 
   // A rule that needs the curvature asks for it before updates t = 1, 1 + every, …; 0: never.
   virtual int64_t curvature_every() const { return 0; }
+  virtual Curvature curvature() const { return Curvature::drawn_labels; }
   // Takes in an estimate of the diagonal of the Hessian at p, of p.full's shape and type.
   virtual void observe_curvature(const Tensor&, TensorList&) const {}
 };

@@ -6,8 +6,10 @@
 //   p ← (1 − lr·wd)·p − lr·clip(m / max(γ·h, ε), −1, 1)
 //
 // ĥ estimates the diagonal of the Hessian. Sophia-G takes Algorithm 2's, B·ĝ², where ĝ is the
-// gradient of the mean loss over B labels drawn from the model itself. No coordinate moves further
-// than lr; where the curvature is negative or small, it is a step of the sign.
+// gradient of the mean loss over B labels drawn from the model itself; Sophia-H Algorithm 1's,
+// u ⊙ ∇²L·u with u of the standard normal distribution (train/curvature.h says how either is made).
+// No coordinate moves further than lr; where the curvature is negative or small, it is a step of
+// the sign.
 #include "ingot/optim/sophia.h"
 
 #include "ingot/device/on_device.h"
@@ -19,9 +21,10 @@ namespace {
 
 class Sophia : public Rule {
  public:
-  explicit Sophia(const SophiaConfig& config) : config_(config) {}
+  Sophia(const SophiaConfig& config, std::string_view name, Curvature curvature)
+      : config_(config), name_(name), curvature_(curvature) {}
 
-  std::string_view name() const override { return SophiaConfig::name; }
+  std::string_view name() const override { return name_; }
 
   std::vector<Slot> slots(const Weight& p) const override {
     return {{"m", p.full.shape(), p.full.dtype()}, {"h", p.full.shape(), p.full.dtype()}};
@@ -43,6 +46,7 @@ class Sophia : public Rule {
   }
 
   int64_t curvature_every() const override { return config_.every; }
+  Curvature curvature() const override { return curvature_; }
 
   void observe_curvature(const Tensor& estimate, TensorList& slots) const override {
     mix_into(slots[1], config_.beta2, estimate);
@@ -50,12 +54,18 @@ class Sophia : public Rule {
 
  private:
   SophiaConfig config_;
+  std::string_view name_;
+  Curvature curvature_;
 };
 
 }  // namespace
 
 std::unique_ptr<const Rule> make_rule(const SophiaConfig& config) {
-  return std::make_unique<Sophia>(config);
+  return std::make_unique<Sophia>(config, SophiaConfig::name, Curvature::drawn_labels);
+}
+
+std::unique_ptr<const Rule> make_rule(const SophiaHConfig& config) {
+  return std::make_unique<Sophia>(config, SophiaHConfig::name, Curvature::hutchinson);
 }
 
 }  // namespace ingot

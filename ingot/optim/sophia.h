@@ -32,6 +32,14 @@ struct SophiaConfig {
   }
 };
 
+// The same by Hutchinson's estimate, with the paper's γ for it.
+struct SophiaHConfig : SophiaConfig {
+  static constexpr std::string_view name = "sophia_h";
+  static constexpr std::string_view use = "the same by differences of gradients; f32 weights";
+  SophiaHConfig() { gamma = 0.01; }
+};
+
 std::unique_ptr<const Rule> make_rule(const SophiaConfig& config);
+std::unique_ptr<const Rule> make_rule(const SophiaHConfig& config);
 
 }  // namespace ingot

@@ -8,9 +8,11 @@
 #include <vector>
 
 #include "ingot/base/describe.h"
+#include "ingot/optim/adadelta.h"
 #include "ingot/optim/adafactor.h"
 #include "ingot/optim/adagrad.h"
 #include "ingot/optim/adam.h"
+#include "ingot/optim/adamax.h"
 #include "ingot/optim/adamw.h"
 #include "ingot/optim/adamw_8bit.h"
 #include "ingot/optim/ademamix.h"
@@ -21,9 +23,12 @@
 #include "ingot/optim/lion.h"
 #include "ingot/optim/lookahead.h"
 #include "ingot/optim/muon.h"
+#include "ingot/optim/nadam.h"
 #include "ingot/optim/normuon.h"
 #include "ingot/optim/optimizer.h"
+#include "ingot/optim/radam.h"
 #include "ingot/optim/rmsprop.h"
+#include "ingot/optim/rprop.h"
 #include "ingot/optim/sam.h"
 #include "ingot/optim/schedule_free.h"
 #include "ingot/optim/sgd.h"
@@ -37,9 +42,10 @@ namespace ingot {
 // builds the rule.
 using RuleConfig =
     std::variant<AdamWConfig, AdamConfig, SgdConfig, MuonConfig, NormuonConfig, LionConfig,
-                 AdemamixConfig, SophiaConfig, SoapConfig, ShampooConfig, ScheduleFreeAdamWConfig,
-                 ScheduleFreeSgdConfig, AdafactorConfig, AdamW8bitConfig, LambConfig, LarsConfig,
-                 LarcConfig, AdagradConfig, RmspropConfig>;
+                 AdemamixConfig, SophiaConfig, SophiaHConfig, SoapConfig, ShampooConfig,
+                 ScheduleFreeAdamWConfig, ScheduleFreeSgdConfig, AdafactorConfig, AdamW8bitConfig,
+                 LambConfig, LarsConfig, LarcConfig, AdagradConfig, RmspropConfig, AdamaxConfig,
+                 NadamConfig, RadamConfig, AdadeltaConfig, RpropConfig>;
 
 // The config of a rule by its name, at its defaults; nothing when no rule has it.
 std::optional<RuleConfig> rule_config(std::string_view name);

@@ -74,6 +74,42 @@ std::vector<float> dequantized(const MicroscalingCodes& codes) {
   return out;
 }
 
+Mxint8Codes mxint8(std::span<const float> values, int64_t block) {
+  check_blocks("mxint8", values.size(), block);
+  Mxint8Codes out{block, {}, {}};
+  out.codes.reserve(values.size());
+  const auto length = static_cast<size_t>(block);
+  for (size_t begin = 0; begin < values.size(); begin += length) {
+    const auto group = values.subspan(begin, length);
+    const float most = largest_magnitude(group);
+    if (std::isnan(most)) {
+      out.scales.push_back(255);
+      out.codes.insert(out.codes.end(), length, 0);
+      continue;
+    }
+    const uint8_t scale = most == 0          ? uint8_t{0}
+                          : std::isinf(most) ? uint8_t{254}
+                                             : encoded_e8m0(std::ilogb(most));
+    out.scales.push_back(scale);
+    const double unit = decoded_e8m0(scale) / 64;
+    for (const float x : group) {
+      const double code = std::nearbyint(static_cast<double>(x) / unit);
+      out.codes.push_back(static_cast<int8_t>(std::clamp(code, -127.0, 127.0)));
+    }
+  }
+  return out;
+}
+
+std::vector<float> dequantized(const Mxint8Codes& codes) {
+  std::vector<float> out;
+  out.reserve(codes.codes.size());
+  for (size_t i = 0; i < codes.codes.size(); ++i) {
+    const uint8_t scale = codes.scales[i / static_cast<size_t>(codes.block)];
+    out.push_back(static_cast<float>(decoded_e8m0(scale) / 64 * codes.codes[i]));
+  }
+  return out;
+}
+
 double bits_per_value(const MicroscalingCodes& codes) {
   return codes.element.bits() + 8.0 / static_cast<double>(codes.block);
 }

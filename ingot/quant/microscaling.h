@@ -30,6 +30,17 @@ MicroscalingCodes microscaled(std::span<const float> values, const SmallFloat& e
                               ScaleRule rule = ScaleRule::floor, int64_t block = 32);
 std::vector<float> dequantized(const MicroscalingCodes& codes);
 
+// MXINT8: whole numbers of −127 … 127 in units of 2^-6 under the same scales (the specification's
+// section 5.3.4; emax 0). Halves to even; what is beyond saturates.
+struct Mxint8Codes {
+  int64_t block = 32;
+  std::vector<uint8_t> scales;  // E8M0, one a block
+  std::vector<int8_t> codes;    // one a value
+};
+// As microscaled() with the rule `floor`.
+Mxint8Codes mxint8(std::span<const float> values, int64_t block = 32);
+std::vector<float> dequantized(const Mxint8Codes& codes);
+
 // Bits a value takes with its share of the scale: 4.25 for MXFP4.
 double bits_per_value(const MicroscalingCodes& codes);
 

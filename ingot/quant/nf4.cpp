@@ -6,25 +6,13 @@
 
 #include "ingot/base/error.h"
 #include "ingot/kernels/cpu/parallel.h"
-#include "ingot/kernels/optim_8bit.h"
+#include "ingot/quant/codebook.h"
 #include "ingot/tensor/factories.h"
 
 namespace ingot::quant {
 namespace {
 
 constexpr int64_t blocks_per_scale = 256;
-
-// The nearest entry of an ascending map; halfway the smaller.
-size_t nearest(std::span<const float> map, float x) {
-  const auto above = static_cast<size_t>(std::lower_bound(map.begin(), map.end(), x) - map.begin());
-  if (above == 0 || above == map.size()) {
-    return above == 0 ? 0 : map.size() - 1;
-  }
-  return static_cast<double>(x) - map[above - 1] <= static_cast<double>(map[above]) - x ? above - 1
-                                                                                        : above;
-}
-
-std::span<const float> dynamic_map() { return {kernels::dynamic_map(true), 256}; }
 
 // Magnitudes as codes of 8 bits.
 void encode_scales(std::span<const float> absmax, Nf4Codes& out) {
@@ -44,7 +32,7 @@ void encode_scales(std::span<const float> absmax, Nf4Codes& out) {
     scales[begin / blocks_per_scale] = most;
     for (size_t i = begin; i < end; ++i) {
       const float x = most > 0 ? (absmax[i] - out.offset) / most : 0.0F;
-      codes[i] = static_cast<uint8_t>(nearest(dynamic_map(), x));
+      codes[i] = static_cast<uint8_t>(nearest_entry(dynamic_map(true), x));
     }
   }
 }
@@ -80,7 +68,7 @@ uint8_t code_at(const Nf4Codes& codes, int64_t i) {
 
 }  // namespace
 
-uint8_t nf4_nearest(float x) { return static_cast<uint8_t>(nearest(nf4_codebook, x)); }
+uint8_t nf4_nearest(float x) { return static_cast<uint8_t>(nearest_entry(nf4_codebook, x)); }
 
 int64_t Nf4Codes::bytes() const {
   return bytes_of(packed) + bytes_of(absmax) + bytes_of(scale_codes) + bytes_of(scale_scales);
@@ -127,7 +115,7 @@ float nf4_absmax(const Nf4Codes& codes, int64_t block) {
   if (codes.absmax.defined()) {
     return codes.absmax.values<float>()[b];
   }
-  return dynamic_map()[codes.scale_codes.values<uint8_t>()[b]] *
+  return dynamic_map(true)[codes.scale_codes.values<uint8_t>()[b]] *
              codes.scale_scales.values<float>()[b / blocks_per_scale] +
          codes.offset;
 }

@@ -14,7 +14,7 @@ bool TensorDict::contains(std::string_view name) const {
   return index_.contains(std::string(name));
 }
 
-const Tensor& TensorDict::at(std::string_view name) const {
+const Tensor& TensorDict::at(std::string_view name) const& {
   const auto found = index_.find(std::string(name));
   if (found == index_.end()) {
     std::vector<std::string> names;
@@ -28,7 +28,7 @@ const Tensor& TensorDict::at(std::string_view name) const {
   return entries_[found->second].second;
 }
 
-Tensor& TensorDict::at(std::string_view name) {
+Tensor& TensorDict::at(std::string_view name) & {
   return const_cast<Tensor&>(std::as_const(*this).at(name));
 }
 

@@ -21,8 +21,9 @@ class TensorDict {
   void add(std::string name, Tensor tensor);
   bool contains(std::string_view name) const;
   // Throws Error(argument) naming the nearest name present.
-  const Tensor& at(std::string_view name) const;
-  Tensor& at(std::string_view name);
+  const Tensor& at(std::string_view name) const&;
+  Tensor& at(std::string_view name) &;
+  Tensor at(std::string_view name) && { return at(name); }  // of a dict that is about to go
 
   int64_t size() const { return static_cast<int64_t>(entries_.size()); }
   bool empty() const { return entries_.empty(); }

@@ -82,7 +82,13 @@ std::string part_of(std::string_view parameter) {
 nn::Block::Around named_part(std::string name) {
   return [name = std::move(name)](const nn::Block::Run& run, const Tensor& x) {
     const PartScope scope(name);
-    TensorList ys = run(x);
+    TensorList ys;
+    try {
+      ys = run(x);
+    } catch (Error& error) {
+      error.within(name);
+      throw;
+    }
     if (Watch* watch = watching()) {
       watch->shown("layer", {ys.front()});
     }

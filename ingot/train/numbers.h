@@ -18,6 +18,7 @@ struct NumbersConfig {
   int64_t rewinds = 3;
   int64_t recheck = 0;
   int64_t seal = 0;
+  int64_t checksums = 0;
   int64_t diagnose = 0;
 
   template <class V>
@@ -40,6 +41,9 @@ struct NumbersConfig {
     v("seal", seal, at_least(0),
       "after every so many steps weights and optimizer state are hashed, and compared before the "
       "next step; 0: never");
+    v("checksums", checksums, at_least(0),
+      "every so many steps the sums of each matrix product's rows are compared with those that its "
+      "factors give; 0: never");
     v("diagnose", diagnose, at_least(0),
       "every so many steps gradients, updates, activations and attention logits are measured layer "
       "by layer, with warnings; 0: never");

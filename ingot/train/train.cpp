@@ -48,10 +48,18 @@ bool rewound(TrainState& state, Training& training, double loss) {
 
 }  // namespace
 
+namespace {
+
+int64_t last_step_of(TrainState& state, const Training& training) {
+  return training.last_step ? training.last_step(state) : training.steps;
+}
+
+}  // namespace
+
 void train(TrainState& state, Training& training) {
   const NumbersConfig& numbers = training.numbers;
   std::optional<Seal> seal;
-  while (state.step < training.steps && !(training.stop && training.stop())) {
+  while (state.step < last_step_of(state, training) && !(training.stop && training.stop())) {
     if (seal) {
       seal->check_unbroken(*training.optimizer);
       seal.reset();

@@ -79,6 +79,8 @@ struct Training {
   Rewind rewind;         // empty: the run never goes back
   std::vector<Observer*> observers;  // called in this order
   std::function<bool()> stop;        // asked before each step
+  // Told of the state before each step; gives the steps of the whole run, which may have changed.
+  std::function<int64_t(TrainState&)> last_step;
 };
 
 // One optimizer step:  g = Σ_micro ∂loss.sum / Σ_micro loss.count;  g ← g · min(1, max_norm/‖g‖);

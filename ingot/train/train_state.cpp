@@ -48,6 +48,9 @@ std::string state_text(const TrainState& state, const std::string& data_hash) {
     ends.insert(ends.end(), {range.begin, range.end});
   }
   out["skipped"] = ends;
+  if (state.last_step > 0) {
+    out["last_step"] = state.last_step;
+  }
   return out.dump();
 }
 
@@ -68,6 +71,7 @@ ParsedState parse_state(const std::string& text, const std::string& name) {
   history.spike_start = json_field_or<int64_t>(state, "spike_start", 0, name);
   out.state.rewinds = json_field_or<int64_t>(state, "rewinds", 0, name);
   out.state.skipped = ranges_of(state, name);
+  out.state.last_step = json_field_or<int64_t>(state, "last_step", 0, name);
   return out;
 }
 

@@ -34,6 +34,7 @@ struct TrainState {
   LossHistory history;
   int64_t rewinds = 0;               // how often the run went back from a spike
   std::vector<SampleRange> skipped;  // what it passes over since; ascending
+  int64_t last_step = 0;             // where a deadline made the run end; 0: nowhere (deadline.h)
 };
 
 // The first sample from `position` on that is not passed over.

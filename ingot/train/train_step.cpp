@@ -7,12 +7,12 @@
 #include "ingot/base/exact_sum.h"
 #include "ingot/base/log.h"
 #include "ingot/device/flops.h"
-#include "ingot/ops/elementwise.h"
+#include "ingot/kernels/product_check.h"
 #include "ingot/optim/clip.h"
 #include "ingot/optim/exact_gradients.h"
-#include "ingot/tensor/copy.h"
 #include "ingot/tensor/factories.h"
 #include "ingot/tensor/layout.h"
+#include "ingot/train/curvature.h"
 #include "ingot/train/diagnosis.h"
 #include "ingot/train/journal.h"
 #include "ingot/train/non_finite.h"
@@ -103,28 +103,6 @@ void announce_update(const Training& training) {
   if (training.before_update) {
     training.before_update();
   }
-}
-
-// The diagonal of the Hessian from one micro-batch whose labels the model draws itself: count·ĝ², ĝ
-// the gradient of the mean loss (Gauss-Newton-Bartlett; optim/sophia.h).
-void observe_curvature(TrainState state, Training& training) {
-  check(training.with_drawn_labels != nullptr, ErrorKind::config,
-        "optim: ", training.optimizer->rule(),
-        " draws labels from the model, which this objective has not; "
-        "choose another rule");
-  const Batch batch = next_batch(state, 0, training);
-  const Loss loss = training.objective(training.with_drawn_labels(batch));
-  backward(loss.sum);
-  const NoGrad quiet;
-  announce_update(training);
-  Optimizer& optimizer = *training.optimizer;
-  optimizer.observe_curvature(
-      optimizer.parameters().mapped([&](const std::string&, const Tensor& p) {
-        const Tensor& g = grad(p);
-        return g.defined() ? square(g) * (1 / std::max(1.0, loss.count))
-                           : zeros(p.shape(), accumulator(p.dtype()), p.device());
-      }));
-  optimizer.clear();
 }
 
 // The gradients of a step, at the weights or where SAM leads.
@@ -222,6 +200,11 @@ void clip_and_update(const Accumulated& total, const StepReport& report, Trainin
   training.optimizer->step(report.learning_rate, clip_factor(norm, training.max_norm) / divisor);
 }
 
+void give_up(TrainState& state, const TrainState& before, Training& training) {
+  state = before;
+  training.optimizer->clear();  // half a step's gradients must not reach the next one
+}
+
 }  // namespace
 
 int64_t micro_batches_of(const TrainState& state, const Training& training) {
@@ -252,6 +235,10 @@ StepReport train_step(TrainState& state, Training& training) {
     diagnosis.emplace(*training.optimizer);
   }
   Accumulated total;
+  std::optional<kernels::ProductChecks> checks;
+  if (is_due(training.numbers.checksums, state.step + 1)) {
+    checks.emplace();
+  }
   try {
     if (training.optimizer->curvature_due()) {
       observe_curvature(state, training);
@@ -262,11 +249,17 @@ StepReport train_step(TrainState& state, Training& training) {
       again.position = total.batches.front().sample;
       recheck(again, total, training);
     }
+  } catch (Error& error) {
+    give_up(state, before, training);
+    if (checks) {
+      error.within(concat("step ", before.step + 1));
+    }
+    throw;
   } catch (...) {
-    state = before;
-    training.optimizer->clear();  // half a step's gradients must not reach the next one
+    give_up(state, before, training);
     throw;
   }
+  checks.reset();
   report.loss = total.mean_loss();
   report.grad_norm = total.grad_norm;
   if (diagnosis) {

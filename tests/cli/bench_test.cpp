@@ -111,5 +111,69 @@ TEST_F(Bench, GenerationReadsEveryWeightOncePerStep) {
   EXPECT_THAT(longest.err, HasSubstr("model.context"));
 }
 
+TEST_F(Bench, OptimizersAreRankedByTheirStepsToTheTargets) {
+  const Json raced =
+      json({"optim", "--targets", "--only", "adamw", "--only", "adagrad", "--seeds", "3"});
+  EXPECT_EQ(raced["seeds"], 3);
+  ASSERT_GE(raced["optimizers"].size(), 2u);
+  double last = 1;
+  for (const Json& one : raced["optimizers"]) {
+    EXPECT_LE(one["score"].get<double>(), last);
+    last = one["score"];
+    ASSERT_EQ(one["problems"].size(), 4u);
+    double before = 0;
+    for (const Json& share : one["profile"]) {
+      EXPECT_GE(share.get<double>(), before);
+      before = share;
+    }
+  }
+  // On each problem somebody is the best.
+  double best = 0;
+  for (const Json& one : raced["optimizers"]) {
+    best += one["profile"][0].get<double>();
+  }
+  EXPECT_GE(best, 1 - 1e-9);
+}
+
+TEST_F(Bench, WatchingARunIsMeasuredInTurnsWithNotDoingSo) {
+  const Json found = json({"observers", "tiny.toml", "--steps", "3"});
+  EXPECT_GT(found["seconds_per_step"].get<double>(), 0);
+  EXPECT_GT(found["seconds_of_observers"].get<double>(), 0);
+  EXPECT_NEAR(found["share"].get<double>(),
+              found["seconds_of_observers"].get<double>() / found["seconds_per_step"].get<double>(),
+              1e-9);
+}
+
+TEST_F(Bench, AMeasuredStepIsWhatPlanPredictsTimesFrom) {
+  const Words recipe = {"tiny.toml", "--set", "train.steps=1000"};
+  const auto plan = [&](const Words& more) {
+    const Outcome outcome = work.run(joined(joined({"plan"}, recipe), more));
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return outcome.out;
+  };
+  EXPECT_FALSE(Json::parse(plan({"--json"})).contains("seconds"));
+  EXPECT_THAT(plan({}), HasSubstr("not known: `ingot bench step RECIPE` measures"));
+  const Json step = json(joined({"step"}, {"tiny.toml", "--steps", "3"}));
+  const Json planned = Json::parse(plan({"--json"}));
+  EXPECT_NEAR(planned["step_seconds"].get<double>(), step["seconds_per_step"].get<double>(), 1e-9);
+  EXPECT_NEAR(planned["seconds"].get<double>(), 1000 * planned["step_seconds"].get<double>(), 1e-6);
+  EXPECT_NEAR(planned["tokens_per_second"].get<double>() * planned["step_seconds"].get<double>(),
+              64, 1e-6);
+  // Twice the rows are twice the arithmetic, and are told to take twice the time.
+  const Outcome wider = work.run({"plan", "tiny.toml", "--set", "train.batch=8", "--json"});
+  EXPECT_NEAR(
+      Json::parse(wider.out)["step_seconds"].get<double>() / planned["step_seconds"].get<double>(),
+      2, 0.1);
+  EXPECT_THAT(plan({}), HasSubstr(" in all: begun now it is over "));
+  // A run says at its end what its steps were to take, and took.
+  const Outcome trained = work.run({"train", "tiny.toml", "--no-speed", "--run", "run"});
+  EXPECT_EQ(trained.code, 0) << trained.err;
+  EXPECT_THAT(trained.out, HasSubstr("; time of the steps: planned "));
+  put(work / "speed.json", "[{\"dtype\": 3}]");
+  const Outcome damaged = work.run({"plan", "tiny.toml"});
+  EXPECT_EQ(damaged.code, 0);
+  EXPECT_THAT(damaged.err, HasSubstr("speeds measured before are not used: "));
+}
+
 }  // namespace
 }  // namespace ingot::testing

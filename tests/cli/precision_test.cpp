@@ -95,7 +95,8 @@ TEST_F(Precision, WhatCannotBeIsRefused) {
   EXPECT_THAT(refused({"--set", "products=fp9"}), HasSubstr("products"));
   EXPECT_THAT(refused({"--set", "dtype=f16", "--set", "optim.halves=stochastic"}),
               HasSubstr("only bf16 is rounded stochastically"));
-  EXPECT_THAT(refused({"--set", "optim.halves=stochastic", "--set", "optim.sam.rho=0.1"}),
+  EXPECT_THAT(refused({"--set", "dtype=bf16", "--set", "optim.halves=stochastic", "--set",
+                       "optim.sam.rho=0.1"}),
               HasSubstr("optim.halves: SAM"));
 }
 

@@ -92,6 +92,7 @@ class Child {
         ::setrlimit(RLIMIT_FSIZE, &limit);
       }
       ::setenv("OMP_WAIT_POLICY", "passive", 0);
+      ::setenv("INGOT_PROFILE", (folder / "speed.json").c_str(), 1);
       if (ready) {
         ::execv(argv[0], argv.data());
       }

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "ingot/base/json.h"
+#include "ingot/generate/logit_rules.h"
 #include "tests/support/op_case.h"
 #include "tests/support/paths.h"
 
@@ -38,6 +39,27 @@ TEST(TokenProbabilities, FollowTheOracle) {
     expect_probabilities(entry, "min_p=0.1", {.min_p = 0.1});
     expect_probabilities(entry, "temperature=0.7 then top_k=6 then top_p=0.9",
                          {.temperature = 0.7, .top_k = 6, .top_p = 0.9});
+    expect_probabilities(entry, "typical_p=0.7", {.typical_p = 0.7});
+    const auto penalised = [&](const LogitRules& rules, const char* key) {
+      auto logits = entry["logits"].get<std::vector<float>>();
+      apply(rules, entry["previous_tokens"].get<Tokens>(), 0, logits);
+      nlohmann::json changed = entry;
+      changed["logits"] = logits;
+      expect_probabilities(changed, key, {});
+    };
+    LogitRules repetition;
+    repetition.repetition_penalty = 1.3;
+    penalised(repetition, "repetition_penalty=1.3");
+    LogitRules counts;
+    counts.frequency_penalty = 0.5;
+    counts.presence_penalty = 0.4;
+    penalised(counts, "frequency_penalty=0.5 presence_penalty=0.4");
+    EXPECT_EQ(entry["probs"].size(), 10u) << "a distribution that no one compares";
+    double entropy = 0;
+    for (const double p : token_probabilities(entry["logits"].get<std::vector<float>>(), {})) {
+      entropy -= p > 0 ? p * std::log(p) : 0;
+    }
+    EXPECT_NEAR(entropy, entry["entropy"].get<double>(), 1e-6);
   }
 }
 

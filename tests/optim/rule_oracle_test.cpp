@@ -68,6 +68,7 @@ const std::vector<Family> families = {
      "sophia_g",
      {{"update_every", "every"}, {"rho", ""}, {"batch_size", ""}},
      "form = 'code'\neps = 1e-15"},
+    {"sophia_h", "sophia_h", {{"update_every", "every"}}},
     {"sophia_paper", "sophia_g", {{"update_every", "every"}}},
 };
 

@@ -5,12 +5,14 @@
 #include <cmath>
 #include <limits>
 
+#include "ingot/base/json.h"
 #include "ingot/quant/coded_weights.h"
 #include "ingot/tensor/copy.h"
 #include "ingot/tensor/factories.h"
 #include "ingot/tensor/layout.h"
 #include "tests/support/op_case.h"
 #include "tests/support/oracle.h"
+#include "tests/support/paths.h"
 
 namespace ingot::testing {
 namespace {
@@ -64,6 +66,29 @@ TEST(Nf4, RoundsAsTheOraclesDo) {
     }
   }
   EXPECT_GT(compared, 0) << "no nf4 file in methods/quant of the oracle folder";
+}
+
+TEST(Nf4, AgreesWithTheBlocksOfTheDataFolder) {
+  if (!data_folder()) {
+    GTEST_SKIP() << no_data_folder;
+  }
+  const auto blocks =
+      parse_json_file(*data_folder() / "num-low-precision" / "nf4_blocks.json").at("blocks");
+  ASSERT_FALSE(blocks.empty());
+  for (const auto& one : blocks) {
+    const auto x = one.at("input").get<std::vector<float>>();
+    const auto count = static_cast<int64_t>(x.size());
+    const Nf4Codes got = nf4_codes(tensor_of(x, {count}), count);
+    EXPECT_EQ(quant::nf4_absmax(got, 0), one.at("absmax").get<float>());
+    EXPECT_EQ(whole(got.packed),
+              one.at("packed_bytes_high_nibble_first").get<std::vector<int64_t>>());
+    EXPECT_LE(normwise_error(tensor_of(decoded(got), {count}), tensor_from(one.at("dequantized"))),
+              1e-7);
+    for (size_t i = 0; i < x.size(); ++i) {
+      EXPECT_EQ(quant::nf4_nearest(x[i] / quant::nf4_absmax(got, 0)),
+                one.at("indices")[i].get<int>());
+    }
+  }
 }
 
 TEST(Nf4, TakesTheBitsThatThePaperCounts) {

@@ -166,7 +166,7 @@ TEST(NonFinite, SkippingTakesTheNextBatchAndSaysSo) {
   train(clean.state, clean.training);
   for (const auto& [name, p] : clean.model->parameters()) {
     EXPECT_EQ(first_non_finite(p), std::nullopt);
-    const Tensor& other = patient.model->parameters().at(name);
+    const Tensor other = patient.model->parameters().at(name);
     EXPECT_TRUE(std::equal(p.values<float>().begin(), p.values<float>().end(),
                            other.values<float>().begin()))
         << name;
@@ -214,7 +214,7 @@ TEST(NonFinite, AnOverflowLowersTheLossScaleAndRepeatsTheSameBatch) {
   Patient plain(3);
   train(plain.state, plain.training);
   for (const auto& [name, p] : plain.model->parameters()) {
-    const Tensor& other = patient.model->parameters().at(name);
+    const Tensor other = patient.model->parameters().at(name);
     EXPECT_TRUE(std::equal(p.values<float>().begin(), p.values<float>().end(),
                            other.values<float>().begin()))
         << name;

@@ -8,7 +8,9 @@
 
 #include "ingot/kernels/copy.h"
 #include "ingot/kernels/cpu/product.h"
+#include "ingot/kernels/cpu/product_check.h"
 #include "ingot/kernels/cpu/widened.h"
+#include "ingot/kernels/product_check.h"
 
 // Which route a product takes:
 //   f64                                          blocked loops (matmul_f64.cpp)
@@ -208,6 +210,8 @@ void matmul(const Cpu& on, const ConstView& a, const ConstView& b, const View& y
     return;
   }
   const Product p = product_of(a, b, y, accumulate, bias);
+  const bool checked = checking_products();
+  const std::vector<double> before = checked ? sums_before(p) : std::vector<double>();
   if (p.in == DType::f64) {
     matmul_f64(p);
   } else if (few_rows_of_rows(p)) {
@@ -215,6 +219,10 @@ void matmul(const Cpu& on, const ConstView& a, const ConstView& b, const View& y
   } else if (!matmul_onednn(p) && (p.batch == 1 || !one_by_one(p))) {
     check(is_half(p.in), ErrorKind::internal, "matmul: oneDNN has no product of ", name(p.in));
     matmul_widened(on, a, b, y, accumulate, bias);
+    return;  // checked within
+  }
+  if (checked) {
+    check_product(p, before);
   }
 }
 
@@ -230,6 +238,11 @@ void matmuls(const Cpu& on, const ConstView& a, std::span<const Factor> factors)
                         std::all_of(products.begin(), products.end(), few_rows_of_rows);
   if (together) {
     matmul_few_rows(products);
+    for (const Product& product : products) {
+      if (checking_products()) {
+        check_product(product, {});
+      }
+    }
     return;
   }
   for (const auto& [b, y, bias] : factors) {
