@@ -189,9 +189,10 @@ GgufTensor read_tensor(Reader& reader, int64_t file_bytes) {
   int64_t values = 1;
   for (uint32_t i = 0; i < dimensions; ++i) {
     const uint64_t size = reader.count(name);
-    reader.require(size >= 1 && size <= static_cast<uint64_t>(INT64_MAX) &&
-                       !__builtin_mul_overflow(values, static_cast<int64_t>(size), &values),
-                   name, ": dimension ", i, " cannot be ", size);
+    reader.require(size >= 1 && size <= static_cast<uint64_t>(INT64_MAX), name, ": dimension ", i,
+                   " cannot be ", size);
+    reader.require(!__builtin_mul_overflow(values, static_cast<int64_t>(size), &values), name,
+                   ": its dimensions multiply to more than 63 bits");
     sizes.insert(sizes.begin(), static_cast<int64_t>(size));
   }
   tensor.shape = Shape(sizes);

@@ -127,7 +127,7 @@ TEST_F(BadModels, WeightsWhoseHeaderIsWrong) {
   };
   const int64_t begin = header[name]["data_offsets"][0];
   const int64_t end = header[name]["data_offsets"][1];
-  changed("data_offsets", {begin + 4, end + 4}, "its bytes");
+  changed("data_offsets", {begin + 4, end + 4}, "gap of 4 bytes before it");
   changed("data_offsets", {begin - 4, end - 4}, begin == 0 ? "no interval" : "overlap");
   changed("data_offsets", {int64_t{1} << 40, (int64_t{1} << 40) + end - begin}, "outside the file");
   changed("shape", {int64_t{1} << 62, 8}, "multiply to more than 63 bits");
@@ -153,11 +153,13 @@ TEST_F(BadModels, IndicesThatLeadNowhereOrInCircles) {
                        {"missing: " + tensor + " [32]"});
   expect_index_refused([](Json& index) { index.erase("weight_map"); }, format_code,
                        {"weight_map: missing key"});
-  const fs::path shard = fresh("good-shards") / "model-00001-of-00004.safetensors";
+  const Json index = parse_json_file(fresh("good-shards") / "model.safetensors.index.json");
+  const std::string name = index["weight_map"][tensor];
+  const fs::path shard = work / "bad" / name;
   ASSERT_TRUE(fs::remove(shard));
-  expect_refused(format_code, {"model-00001-of-00004.safetensors", "No such file"});
+  expect_refused(format_code, {name, "No such file"});
   fs::create_symlink(shard.filename(), shard);
-  expect_refused(format_code, {"model-00001-of-00004.safetensors", "symbolic links"});
+  expect_refused(format_code, {name, "symbolic links"});
   fs::remove(fresh("good-shards") / "model.safetensors.index.json");
   expect_refused(format_code, {"neither model.safetensors nor model.safetensors.index.json"});
 }
@@ -254,11 +256,12 @@ TEST_F(BadGgufModels, WhoseTensorsCannotBe) {
   expect_bytes_refused(with(matrix, 4 + 16 + 4, bytes_of(uint64_t{1} << 40)), format_code,
                        {matrix + ": begins beyond the end"});
   expect_bytes_refused(with(matrix, 4, bytes_of(uint64_t{1} << 62)), format_code,
-                       {matrix, "larger than the file"});
+                       {matrix + ": its dimensions multiply to more than 63 bits"});
   expect_bytes_refused(with(matrix, 4 + 16, std::string("\x63\0\0\0", 4)), format_code,
                        {"no type that Ingot knows has the number 99"});
-  expect_bytes_refused(with("blk.0.attn_", 0, "q"), format_code,
-                       {"this name is in the file twice"});
+  std::string twice = good_;
+  twice[twice.find("blk.0.attn_k.weight") + 11] = 'q';
+  expect_bytes_refused(twice, format_code, {"this name is in the file twice"});
 }
 
 TEST_F(BadGgufModels, WhoseMetadataContradictsItself) {

@@ -296,9 +296,10 @@ Table every_op() {
 
 // Those that have no gradient: their results are integers, masks or constants.
 const std::set<std::string> without_gradient = {
-    "argmax",        "counted_places", "sort",        "topk",       "one_hot",
-    "equal",         "not_equal",      "less",        "less_equal", "greater",
-    "greater_equal", "rope_tables",    "dense_weight"};
+    "argmax",         "counted_places", "sort",         "topk",        "one_hot",
+    "equal",          "not_equal",      "less",         "less_equal",  "greater",
+    "greater_equal",  "rope_tables",    "dense_weight", "dense_heads", "symmetric_eigenvalues",
+    "symmetric_power"};
 
 // The functions that the headers of ingot/ops declare; `unary` is what elementwise ones are made
 // of.
