@@ -148,7 +148,8 @@ TEST(Gguf, RefusesTensorsThatCannotBe) {
   EXPECT_EQ(one({}, 0, 0), "x.gguf: w: must have 1 to 4 dimensions: it has 0");
   EXPECT_EQ(one({1, 1, 1, 1, 1}, 0, 0), "x.gguf: w: must have 1 to 4 dimensions: it has 5");
   EXPECT_EQ(one({4, 0}, 0, 0), "x.gguf: w: dimension 1 cannot be 0");
-  EXPECT_THAT(one({uint64_t{1} << 62, 4}, 0, 0), HasSubstr("w: its dimensions multiply to more than 63 bits"));
+  EXPECT_THAT(one({uint64_t{1} << 62, 4}, 0, 0),
+              HasSubstr("w: its dimensions multiply to more than 63 bits"));
   EXPECT_THAT(one({uint64_t{1} << 63}, 0, 0), HasSubstr("w: dimension 0 cannot be"));
   EXPECT_THAT(one({uint64_t{1} << 61}, 0, 0), HasSubstr("is larger than the file of"));
   EXPECT_EQ(one({4}, 777, 0), "x.gguf: w: no type that Ingot knows has the number 777");
