@@ -140,14 +140,14 @@ def node_case(name, questions, ours, read, job, read_peer, files):
 
 
 def encoding(name, files, kind, own, theirs, text, ratio):
-    """A tokenizer over a text, line by line, one thread on either side. `files`: of bench/compare_files.py."""
+    """A tokenizer over a file as one text, one thread on either side. `files`: of bench/compare_files.py."""
     job = {"kind": kind, "tokenizer": theirs, "file": str(files.path(text)), "threads": 1}
 
     def read(result, peak=None):
         return Reading({RATE: files.path(text).stat().st_size / result["seconds"]}, {})
 
     return node_case(name, (Question(RATE, asked(ratio=ratio)),),
-                     ["bench", "tokenizer", "encode", own, str(files.path(text)), "--json"], read, job, read,
+                     ["bench", "tokenizer", "encode", own, str(files.path(text)), "--whole", "--json"], read, job, read,
                      (text, "qwen3.json"))
 
 

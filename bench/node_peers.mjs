@@ -1,5 +1,5 @@
 // Peers that npm brings, timed: node bench/node_peers.mjs FOLDER JOB, FOLDER with a node_modules of them, JOB a JSON object:
-//   {"kind": "tokenizers" | "tiktoken", "tokenizer", "file"}   encodes a file line by line on one thread
+//   {"kind": "tokenizers" | "tiktoken", "tokenizer", "file"}   encodes a file, as one text, on one thread
 //   {"kind": "train", "files", "threads"}                      byte-level BPE of 30,000 tokens
 //   {"kind": "llama", "model", "batch", "prompt", "tokens", "threads"}   llama.cpp writes `tokens` after equal prompts
 // Prints JSON: seconds, tokens.
@@ -20,23 +20,20 @@ async function timed(f) {
   return {seconds: (performance.now() - start) / 1e3, tokens};
 }
 
-async function encode(one) {
-  const lines = readFileSync(job.file, "utf8").split("\n");
-  return await timed(async () => {
-    let tokens = 0;
-    for (const line of lines) tokens += await one(line);
-    return tokens;
-  });
+// The file as one text: a call for each line would measure calls from JavaScript.
+async function encode(all) {
+  const text = readFileSync(job.file, "utf8");
+  return await timed(() => all(text));
 }
 
 async function tokenizers() {
   const tokenizer = load("tokenizers").Tokenizer.fromFile(job.tokenizer);
-  return await encode(async line => (await tokenizer.encode(line, null, {addSpecialTokens: false})).getLength());
+  return await encode(async text => (await tokenizer.encode(text, null, {addSpecialTokens: false})).getLength());
 }
 
 async function tiktoken() {
   const encoding = load("tiktoken").get_encoding(job.tokenizer);
-  return await encode(line => encoding.encode(line, [], []).length);
+  return await encode(text => encoding.encode(text, [], []).length);
 }
 
 async function train() {
