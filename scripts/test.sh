@@ -52,15 +52,13 @@ run_tests() {
 export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1:detect_stack_use_after_return=1:strict_string_checks=1}
 export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
 
-slow_too=()
-[ $slow = no ] || slow_too=(--slow)
+slow_too=() targets=(ingot fast_tests)
+[ $slow = no ] || { slow_too=(--slow) && targets+=(slow_tests); }
 stage setup scripts/setup.sh "${slow_too[@]}" || exit 1
 stage format tools/format.sh
 stage layers tools/check_layers.py
 stage terms tools/check_terms.py
 stage "layers' own tests" python3 tools/test_check_layers.py
-targets=(ingot fast_tests)
-[ $slow = no ] || targets+=(slow_tests)
 if stage "build release" build release "${targets[@]}"; then  # what does not compile is not worth compiling twice
   stage "fast tests release" run_tests release fast
   [ $slow = no ] || stage "slow tests release" run_tests release slow
