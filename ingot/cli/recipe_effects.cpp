@@ -11,8 +11,6 @@ namespace {
 
 bool always(const Recipe&) { return true; }
 
-bool learns_tokens(const Recipe& r) { return r.kind == "pretrain" || r.kind == "sft"; }
-
 bool compares_answers(const Recipe& r) { return run_kind(r.kind).rows > 1; }
 
 template <size_t N>
@@ -29,6 +27,10 @@ bool has_adapters(const Recipe& r) { return r.peft.on(); }
 bool has_low_rank(const Recipe& r) { return r.peft.low_rank(); }
 
 }  // namespace
+
+bool learns_tokens(const Recipe& recipe) {
+  return recipe.kind == "pretrain" || recipe.kind == "sft";
+}
 
 const std::vector<KeyEffect>& key_effects() {
   static const std::vector<KeyEffect> table = {

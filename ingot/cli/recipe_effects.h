@@ -7,6 +7,10 @@
 
 namespace ingot {
 
+// Whether the objective is that of the next token, which losses beside it go with: z-loss, those of
+// routers and of further tokens.
+bool learns_tokens(const Recipe& recipe);
+
 // Which keys of a recipe count in which run. A key that is set and would be passed over is an
 // error: nothing in a recipe is without effect and unsaid.
 struct KeyEffect {

@@ -5,9 +5,11 @@
 
 #include "ingot/autograd/checkpoint.h"
 #include "ingot/autograd/grad_mode.h"
+#include "ingot/base/log.h"
 #include "ingot/cli/frozen_base.h"
 #include "ingot/cli/kinds.h"
 #include "ingot/cli/model_source.h"
+#include "ingot/cli/recipe_effects.h"
 #include "ingot/models/routing.h"
 #include "ingot/models/stored_model.h"
 #include "ingot/models/upcycle.h"
@@ -165,6 +167,11 @@ Session::Session(const Recipe& recipe, Device device, const AddedRows& added)
     score_->require_gradients();
     trained.merge(score_->parameters(), "score.");
   }
+  if (model_->config().moe.experts > 0 && !learns_tokens(recipe_) &&
+      device.kind != DeviceKind::meta) {
+    log_warn(recipe_.kind, ": the routers' losses and corrections are of kinds that learn tokens, ",
+             "pretrain and sft: the loads of the experts may go apart");
+  }
   teacher_ = teacher_of(recipe_, dtype_, device);
   model_->randomness()->seed = static_cast<uint64_t>(recipe_.seed);
   optimizer_ = std::make_unique<Optimizer>(
@@ -240,7 +247,7 @@ Training Session::training(std::function<Batch(int64_t)> batch) {
         adapters_->check_learning(soon);
       }
     };
-  } else if (model_->config().moe.experts > 0) {
+  } else if (model_->config().moe.experts > 0 && learns_tokens(recipe_)) {
     out.after_update = [this](StepReport& report) {
       report.metrics["expert_load_max_over_mean"] = loads_.busiest();
       report.metrics["idle_experts"] = loads_.idle();

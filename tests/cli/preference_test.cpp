@@ -239,6 +239,14 @@ TEST_F(PreferenceRecipes, SayWhatTheyCannotUse) {
               HasSubstr("kto estimates its reference point in every micro-batch"));
 }
 
+TEST_F(PreferenceRecipes, OverExpertsSayThatTheirRoutersHaveNoLosses) {
+  const Outcome done = train(
+      "sparse", {"peft.kind=\"\"", "train.steps=2", "model.moe.experts=4", "evaluate.every=0"});
+  ASSERT_EQ(done.code, 0) << done.err;
+  EXPECT_THAT(done.err, HasSubstr("dpo: the routers' losses and corrections are of kinds"));
+  EXPECT_TRUE(logged(work() / "sparse", "expert_load_max_over_mean").empty());
+}
+
 TEST_F(PreferenceRecipes, ArePlannedWithoutAStep) {
   for (const char* kind : {"dpo", "kto", "reward"}) {
     const Outcome plan =
