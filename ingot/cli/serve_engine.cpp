@@ -135,8 +135,10 @@ void Engine::loop() {
       fail_all(Error(ErrorKind::internal, concat("serve: the engine failed: ", error.what())));
     }
     publish();
+    tell_ended();
   }
   fail_all(Error(ErrorKind::internal, "serve: the server is stopping"));
+  tell_ended();
 }
 
 void Engine::take_submitted() {
@@ -167,7 +169,7 @@ void Engine::add(Submitted submitted) {
   request.on_end = [this, number](const Answer& ended) {
     const auto found = live_.find(*number);
     if (found != live_.end()) {
-      tell_end(found->second, ended);
+      ended_.push_back({std::move(found->second), ended});
       live_.erase(found);
     }
   };
@@ -178,21 +180,25 @@ void Engine::add(Submitted submitted) {
     Answer failed;
     failed.finish = Finish::failed;
     failed.failure = error;
-    tell_end(submitted, failed);
+    ended_.push_back({std::move(submitted), failed});
   }
 }
 
-void Engine::tell_end(const Submitted& submitted, const Answer& answer) {
-  {
-    const std::lock_guard lock(submitted.events->mutex);
-    submitted.events->events.push_back({submitted.answer, answer});
+// After publish(): who has an answer finds it in the figures.
+void Engine::tell_ended() {
+  for (const Ended& each : std::exchange(ended_, {})) {
+    const auto& [submitted, answer] = each;
+    {
+      const std::lock_guard lock(submitted.events->mutex);
+      submitted.events->events.push_back({submitted.answer, answer});
+    }
+    submitted.events->fresh.notify_all();
+    {
+      const std::lock_guard lock(mutex_);
+      --open_;
+    }
+    changed_.notify_all();
   }
-  submitted.events->fresh.notify_all();
-  {
-    const std::lock_guard lock(mutex_);
-    --open_;
-  }
-  changed_.notify_all();
 }
 
 void Engine::cancel_unwanted() {
@@ -213,8 +219,8 @@ void Engine::fail_all(const Error& error) {
   failed.finish = Finish::failed;
   failed.failure = error;
   take_unstarted();
-  for (const auto& [number, submitted] : std::exchange(live_, {})) {
-    tell_end(submitted, failed);
+  for (auto& [number, submitted] : std::exchange(live_, {})) {
+    ended_.push_back({std::move(submitted), failed});
   }
   publish();
   const std::lock_guard lock(mutex_);

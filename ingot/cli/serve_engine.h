@@ -89,11 +89,15 @@ class Engine {
     size_t answer = 0;
     std::shared_ptr<std::atomic<bool>> unwanted;
   };
+  struct Ended {
+    Submitted submitted;
+    Answer answer;
+  };
   void loop();
   void take_submitted();
   void cancel_unwanted();
   void add(Submitted submitted);
-  void tell_end(const Submitted& submitted, const Answer& answer);
+  void tell_ended();
   void fail_all(const Error& error);
   void take_unstarted();
   void publish();
@@ -111,8 +115,10 @@ class Engine {
   int64_t open_ = 0;  // submitted and not ended
   bool stopping_ = false;
 
-  std::map<int64_t, Submitted> live_;  // what the scheduler has, by its numbers; of the thread
-  Figures before_;                     // of schedulers that a failure ended; of the thread
+  // Of the thread:
+  std::map<int64_t, Submitted> live_;  // what the scheduler has, by its numbers
+  std::vector<Ended> ended_;           // whom to tell once the figures have it
+  Figures before_;                     // of schedulers that a failure ended
   std::thread thread_;
 };
 
