@@ -76,12 +76,15 @@ def main():
     parser.add_argument("--lines", type=int, default=2500)
     parser.add_argument("files", nargs="+", type=pathlib.Path)
     arguments = parser.parse_args()
-    groups = []
+    sources = []
     for file in arguments.files:
         text = file.read_text(encoding="utf-8")
-        if ALONE.search(text):
-            continue
-        source = Source(text)
+        if not ALONE.search(text):
+            sources.append((file, Source(text)))
+    # Who goes with few others chooses first: that takes a fifth fewer groups.
+    companions = {file: sum(source.goes_with(other) for _, other in sources) for file, source in sources}
+    groups = []
+    for file, source in sorted(sources, key=lambda each: companions[each[0]]):
         for index, group in enumerate(groups):
             fits = sum(member.lines for member in group) + source.lines <= arguments.lines
             if fits and all(source.goes_with(member) for member in group):

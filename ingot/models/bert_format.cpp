@@ -11,7 +11,7 @@
 namespace ingot {
 namespace {
 
-BertConfig read(const nlohmann::json& json, const std::string& file) {
+BertConfig read_bert_config(const nlohmann::json& json, const std::string& file) {
   const ConfigKeys keys{json, file};
   const std::string type = json_field<std::string>(json, "model_type", file);
   check(type == "bert", ErrorKind::config, file, ": model_type is '", type, "', not bert");
@@ -57,7 +57,7 @@ void write_labels(const BertConfig& c, nlohmann::json& out) {
   }
 }
 
-void write(const BertConfig& c, nlohmann::json& out) {
+void write_bert_config(const BertConfig& c, nlohmann::json& out) {
   out["architectures"] = {class_of(c)};
   if (c.labels > 0) {
     write_labels(c, out);
@@ -79,7 +79,7 @@ void write(const BertConfig& c, nlohmann::json& out) {
   out["tie_word_embeddings"] = c.tied;
 }
 
-NameMap names(const BertConfig& c) {
+NameMap published_bert_names(const BertConfig& c) {
   NameMap map;
   const auto both = [&](const std::string& theirs, const std::string& ours) {
     map.pairs.push_back({theirs + ".weight", {ours + ".weight"}});
@@ -161,13 +161,13 @@ std::string bert_spelled(const std::string& published) {
   return out;
 }
 
-NameMap bert_names(const BertConfig& config) { return names(config); }
+NameMap bert_names(const BertConfig& config) { return published_bert_names(config); }
 
 PublishedBert read_bert(const std::filesystem::path& folder) {
   const std::filesystem::path file = folder / "config.json";
   const nlohmann::json json = parse_json_file(file);
   PublishedBert out;
-  out.config = read(json, file.string());
+  out.config = read_bert_config(json, file.string());
   const SafetensorsSet stored(folder);
   check(out.config.layers <= static_cast<int64_t>(stored.names().size()), ErrorKind::config,
         file.string(), ": more layers than tensors: ", out.config.layers,
@@ -184,7 +184,8 @@ PretrainedBert load_bert(const std::filesystem::path& folder, std::optional<DTyp
     const PublishedBert published = read_bert(folder);
     const BertConfig& config = published.config;
     const Bert planned(config, DType::f32, meta_device);
-    const TensorDict ours = from_published(names(config), published.tensors, planned.parameters());
+    const TensorDict ours =
+        from_published(published_bert_names(config), published.tensors, planned.parameters());
     out.config = published.json;
     out.model = std::make_unique<Bert>(config, dtype.value_or(ours.at("words.weight").dtype()));
     out.model->load(ours);
@@ -198,12 +199,13 @@ PretrainedBert load_bert(const std::filesystem::path& folder, std::optional<DTyp
 void save_bert(const Bert& model, const std::filesystem::path& folder,
                const std::string& base_config) {
   make_directories(folder);
-  const TensorDict published = to_published(names(model.config()), model.parameters());
+  const TensorDict published =
+      to_published(published_bert_names(model.config()), model.parameters());
   const bool bare = !model.config().mlm && model.config().labels == 0;
   write_safetensors_set(folder, bare ? published.renamed(without_prefix) : published,
                         SaveOptions().shard_bytes, {{"format", "pt"}});
   nlohmann::json config = parse_json(base_config, "base_config");
-  write(model.config(), config);
+  write_bert_config(model.config(), config);
   config[config.contains("dtype") ? "dtype" : "torch_dtype"] =
       published_dtype(model.words.weight.dtype());
   write_file(folder / "config.json", config.dump(2) + "\n");

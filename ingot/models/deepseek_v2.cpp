@@ -8,7 +8,7 @@
 namespace ingot {
 namespace {
 
-DecoderConfig start() {
+DecoderConfig deepseek_v2_start() {
   DecoderConfig c;
   c.architecture = "deepseek_v2";
   c.rope.layout = "interleaved";
@@ -29,8 +29,8 @@ void read_groups(const nlohmann::json& json, const std::string& file, MoeConfig&
   m.group_score = "best";
 }
 
-DecoderConfig read(const nlohmann::json& json, const std::string& file) {
-  DecoderConfig c = start();
+DecoderConfig read_deepseek_v2(const nlohmann::json& json, const std::string& file) {
+  DecoderConfig c = deepseek_v2_start();
   read_usual(json, file,
              {.vocab = 32000,
               .width = 4096,
@@ -56,7 +56,7 @@ DecoderConfig read(const nlohmann::json& json, const std::string& file) {
   return complete(c);
 }
 
-void write(const DecoderConfig& c, nlohmann::json& out) {
+void write_deepseek_v2(const DecoderConfig& c, nlohmann::json& out) {
   write_deepseek(c, "deepseek_v2", "DeepseekV2ForCausalLM", out);
   out["topk_method"] = c.moe.groups > 1 ? "group_limited_greedy" : "greedy";
   out["norm_topk_prob"] = false;
@@ -66,7 +66,8 @@ void write(const DecoderConfig& c, nlohmann::json& out) {
 }  // namespace
 
 Architecture deepseek_v2_architecture() {
-  return {"deepseek_v2", read, write, deepseek_names, llama_spelled, start};
+  return {"deepseek_v2",  read_deepseek_v2, write_deepseek_v2,
+          deepseek_names, llama_spelled,    deepseek_v2_start};
 }
 
 }  // namespace ingot

@@ -8,7 +8,7 @@
 namespace ingot {
 namespace {
 
-DecoderConfig start() {
+DecoderConfig deepseek_v3_start() {
   DecoderConfig c;
   c.architecture = "deepseek_v3";
   c.moe.experts = 8;
@@ -18,8 +18,8 @@ DecoderConfig start() {
   return c;
 }
 
-DecoderConfig read(const nlohmann::json& json, const std::string& file) {
-  DecoderConfig c = start();
+DecoderConfig read_deepseek_v3(const nlohmann::json& json, const std::string& file) {
+  DecoderConfig c = deepseek_v3_start();
   read_usual(json, file,
              {.vocab = 129280,
               .width = 7168,
@@ -49,7 +49,7 @@ DecoderConfig read(const nlohmann::json& json, const std::string& file) {
   return complete(c);
 }
 
-void write(const DecoderConfig& c, nlohmann::json& out) {
+void write_deepseek_v3(const DecoderConfig& c, nlohmann::json& out) {
   write_deepseek(c, "deepseek_v3", "DeepseekV3ForCausalLM", out);
   out["topk_method"] = "noaux_tc";
   out["scoring_func"] = "sigmoid";
@@ -76,7 +76,7 @@ void add_head(const DecoderConfig& c, int64_t k, NameMap& map) {
       {theirs + "shared_head.head.weight", {*c.tied ? "embedding.weight" : "head.weight"}});
 }
 
-NameMap names(const DecoderConfig& c) {
+NameMap deepseek_v3_names(const DecoderConfig& c) {
   NameMap map = deepseek_names(c);
   for (int64_t k = 0; k < c.mtp.depth; ++k) {
     add_head(c, k, map);
@@ -87,7 +87,8 @@ NameMap names(const DecoderConfig& c) {
 }  // namespace
 
 Architecture deepseek_v3_architecture() {
-  return {"deepseek_v3", read, write, names, llama_spelled, start};
+  return {"deepseek_v3",     read_deepseek_v3, write_deepseek_v3,
+          deepseek_v3_names, llama_spelled,    deepseek_v3_start};
 }
 
 }  // namespace ingot

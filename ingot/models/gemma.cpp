@@ -7,7 +7,7 @@
 namespace ingot {
 namespace {
 
-DecoderConfig start() {
+DecoderConfig gemma_start() {
   DecoderConfig c;
   c.architecture = "gemma";
   c.activation = "geglu_tanh";
@@ -17,8 +17,8 @@ DecoderConfig start() {
   return c;
 }
 
-DecoderConfig read(const nlohmann::json& json, const std::string& file) {
-  DecoderConfig c = start();
+DecoderConfig read_gemma(const nlohmann::json& json, const std::string& file) {
+  DecoderConfig c = gemma_start();
   read_usual(json, file,
              {.vocab = 256000,
               .width = 3072,
@@ -36,15 +36,17 @@ DecoderConfig read(const nlohmann::json& json, const std::string& file) {
   return complete(c);
 }
 
-void write(const DecoderConfig& c, nlohmann::json& out) {
+void write_gemma(const DecoderConfig& c, nlohmann::json& out) {
   write_usual(c, "gemma", "GemmaForCausalLM", out);
   write_attention_bias(c, out);
 }
 
-NameMap names(const DecoderConfig& c) { return llama_names(c, llama_parts(c)); }
+NameMap gemma_names(const DecoderConfig& c) { return llama_names(c, llama_parts(c)); }
 
 }  // namespace
 
-Architecture gemma_architecture() { return {"gemma", read, write, names, llama_spelled, start}; }
+Architecture gemma_architecture() {
+  return {"gemma", read_gemma, write_gemma, gemma_names, llama_spelled, gemma_start};
+}
 
 }  // namespace ingot

@@ -8,7 +8,7 @@
 namespace ingot {
 namespace {
 
-DecoderConfig start() {
+DecoderConfig gemma2_start() {
   DecoderConfig c;
   c.architecture = "gemma2";
   c.norm_position = "sandwich";
@@ -23,8 +23,8 @@ DecoderConfig start() {
   return c;
 }
 
-DecoderConfig read(const nlohmann::json& json, const std::string& file) {
-  DecoderConfig c = start();
+DecoderConfig read_gemma2(const nlohmann::json& json, const std::string& file) {
+  DecoderConfig c = gemma2_start();
   read_usual(json, file,
              {.vocab = 256000,
               .width = 2304,
@@ -45,7 +45,7 @@ DecoderConfig read(const nlohmann::json& json, const std::string& file) {
   return complete(c);
 }
 
-void write(const DecoderConfig& c, nlohmann::json& out) {
+void write_gemma2(const DecoderConfig& c, nlohmann::json& out) {
   write_usual(c, "gemma2", "Gemma2ForCausalLM", out, "hidden_activation");
   write_attention_bias(c, out);
   write_gemma2_keys(c, out);
@@ -55,7 +55,7 @@ void write(const DecoderConfig& c, nlohmann::json& out) {
   }
 }
 
-NameMap names(const DecoderConfig& c) { return llama_names(c, gemma2_parts(c)); }
+NameMap gemma2_names(const DecoderConfig& c) { return llama_names(c, gemma2_parts(c)); }
 
 }  // namespace
 
@@ -97,6 +97,8 @@ LayerParts gemma2_parts(const DecoderConfig& c) {
   return joined(norms, joined(attention_parts(c), mlp_parts(c)));
 }
 
-Architecture gemma2_architecture() { return {"gemma2", read, write, names, llama_spelled, start}; }
+Architecture gemma2_architecture() {
+  return {"gemma2", read_gemma2, write_gemma2, gemma2_names, llama_spelled, gemma2_start};
+}
 
 }  // namespace ingot

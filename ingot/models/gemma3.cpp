@@ -9,7 +9,7 @@
 namespace ingot {
 namespace {
 
-DecoderConfig start() {
+DecoderConfig gemma3_start() {
   DecoderConfig c;
   c.architecture = "gemma3_text";
   c.norm_position = "sandwich";
@@ -47,8 +47,8 @@ double local_base(const nlohmann::json& json, const std::string& file) {
   return keys.number("rope_theta", older);
 }
 
-DecoderConfig read(const nlohmann::json& json, const std::string& file) {
-  DecoderConfig c = start();
+DecoderConfig read_gemma3(const nlohmann::json& json, const std::string& file) {
+  DecoderConfig c = gemma3_start();
   read_usual(json, file,
              {.vocab = 262208,
               .width = 2304,
@@ -73,7 +73,7 @@ DecoderConfig read(const nlohmann::json& json, const std::string& file) {
   return complete(c);
 }
 
-void write(const DecoderConfig& c, nlohmann::json& out) {
+void write_gemma3(const DecoderConfig& c, nlohmann::json& out) {
   write_usual(c, "gemma3_text", "Gemma3ForCausalLM", out, "hidden_activation");
   write_attention_bias(c, out);
   write_gemma2_keys(c, out);
@@ -85,12 +85,12 @@ void write(const DecoderConfig& c, nlohmann::json& out) {
   }
 }
 
-NameMap names(const DecoderConfig& c) { return llama_names(c, gemma2_parts(c)); }
+NameMap gemma3_names(const DecoderConfig& c) { return llama_names(c, gemma2_parts(c)); }
 
 }  // namespace
 
 Architecture gemma3_architecture() {
-  return {"gemma3_text", read, write, names, llama_spelled, start};
+  return {"gemma3_text", read_gemma3, write_gemma3, gemma3_names, llama_spelled, gemma3_start};
 }
 
 }  // namespace ingot

@@ -159,7 +159,7 @@ void add_latents(const DecoderConfig& c, bool split, std::vector<GgufPair>& pair
 }
 
 template <bool split>
-std::vector<GgufPair> pairs(const DecoderConfig& c) {
+std::vector<GgufPair> deepseek_pairs(const DecoderConfig& c) {
   std::vector<GgufPair> out = usual_pairs(c, {.attention = false});
   add_latents(c, split, out);
   add_experts(c, out);
@@ -187,21 +187,23 @@ DecoderConfig read_v3(const GgufKeys& keys) {
 }  // namespace
 
 GgufArchitecture gguf_deepseek_v2() {
-  return {"deepseek2", "deepseek_v2", read_v2<true>, write_split, pairs<true>, takes<true, false>};
+  return {"deepseek2", "deepseek_v2",        read_v2<true>,
+          write_split, deepseek_pairs<true>, takes<true, false>};
 }
 
 GgufArchitecture gguf_deepseek_v3() {
-  return {"deepseek2", "deepseek_v3", read_v3<true>, write_split, pairs<true>, takes<true, true>};
+  return {"deepseek2", "deepseek_v3",        read_v3<true>,
+          write_split, deepseek_pairs<true>, takes<true, true>};
 }
 
 GgufArchitecture gguf_joined_deepseek_v2() {
-  return {"deepseek2",  "deepseek_v2", read_v2<false>,
-          write_joined, pairs<false>,  takes<false, false>};
+  return {"deepseek2",  "deepseek_v2",         read_v2<false>,
+          write_joined, deepseek_pairs<false>, takes<false, false>};
 }
 
 GgufArchitecture gguf_joined_deepseek_v3() {
-  return {"deepseek2",  "deepseek_v3", read_v3<false>,
-          write_joined, pairs<false>,  takes<false, true>};
+  return {"deepseek2",  "deepseek_v3",         read_v3<false>,
+          write_joined, deepseek_pairs<false>, takes<false, true>};
 }
 
 }  // namespace ingot

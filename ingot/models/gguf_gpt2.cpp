@@ -4,7 +4,7 @@
 namespace ingot {
 namespace {
 
-DecoderConfig read(const GgufKeys& keys) {
+DecoderConfig read_gpt2_keys(const GgufKeys& keys) {
   DecoderConfig c;
   c.architecture = "gpt2";
   c.vocab = keys.rows("token_embd.weight");
@@ -20,7 +20,7 @@ DecoderConfig read(const GgufKeys& keys) {
   return complete(c);
 }
 
-void write(const DecoderConfig& c, GgufMetadata& out) {
+void write_gpt2_keys(const DecoderConfig& c, GgufMetadata& out) {
   out.set_u32("gpt2.context_length", c.context);
   out.set_u32("gpt2.embedding_length", c.width);
   out.set_u32("gpt2.feed_forward_length", c.hidden);
@@ -29,7 +29,7 @@ void write(const DecoderConfig& c, GgufMetadata& out) {
   out.set_f32("gpt2.attention.layer_norm_epsilon", *c.norm_eps);
 }
 
-std::vector<GgufPair> pairs(const DecoderConfig& c) {
+std::vector<GgufPair> gpt2_pairs(const DecoderConfig& c) {
   std::vector<GgufPair> out;
   out.push_back({"token_embd.weight", {"embedding.weight"}});
   out.push_back({"position_embd.weight", {"positions.weight"}});
@@ -60,6 +60,8 @@ std::vector<GgufPair> pairs(const DecoderConfig& c) {
 
 }  // namespace
 
-GgufArchitecture gguf_gpt2() { return {"gpt2", "gpt2", read, write, pairs}; }
+GgufArchitecture gguf_gpt2() {
+  return {"gpt2", "gpt2", read_gpt2_keys, write_gpt2_keys, gpt2_pairs};
+}
 
 }  // namespace ingot

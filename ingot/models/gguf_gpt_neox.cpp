@@ -7,7 +7,7 @@
 namespace ingot {
 namespace {
 
-DecoderConfig read(const GgufKeys& keys) {
+DecoderConfig read_gpt_neox_keys(const GgufKeys& keys) {
   DecoderConfig c = start_of("gpt_neox");
   c.vocab = keys.rows("token_embd.weight");
   c.width = keys.size("embedding_length");
@@ -24,7 +24,7 @@ DecoderConfig read(const GgufKeys& keys) {
   return complete(c);
 }
 
-void write(const DecoderConfig& c, GgufMetadata& out) {
+void write_gpt_neox_keys(const DecoderConfig& c, GgufMetadata& out) {
   out.set_u32("gptneox.context_length", c.context);
   out.set_u32("gptneox.embedding_length", c.width);
   out.set_u32("gptneox.block_count", c.layers);
@@ -35,7 +35,7 @@ void write(const DecoderConfig& c, GgufMetadata& out) {
   write_rotary(c, "gptneox.", out);
 }
 
-std::vector<GgufPair> pairs(const DecoderConfig& c) {
+std::vector<GgufPair> gpt_neox_pairs(const DecoderConfig& c) {
   std::vector<GgufPair> out = {{"token_embd.weight", {"embedding.weight"}},
                                {"output_norm.weight", {"norm.weight"}},
                                {"output_norm.bias", {"norm.bias"}}};
@@ -64,6 +64,8 @@ std::vector<GgufPair> pairs(const DecoderConfig& c) {
 
 }  // namespace
 
-GgufArchitecture gguf_gpt_neox() { return {"gptneox", "gpt_neox", read, write, pairs}; }
+GgufArchitecture gguf_gpt_neox() {
+  return {"gptneox", "gpt_neox", read_gpt_neox_keys, write_gpt_neox_keys, gpt_neox_pairs};
+}
 
 }  // namespace ingot

@@ -8,28 +8,38 @@
 namespace ingot {
 namespace {
 
-DecoderConfig read_as(const GgufKeys& keys, const char* family) {
+DecoderConfig read_as_keys(const GgufKeys& keys, const char* family) {
   DecoderConfig c = start_of(family);
   read_usual_keys(keys, c);
   read_window(keys, c);
   return c;
 }
 
-DecoderConfig read_llama(const GgufKeys& keys) { return complete(read_as(keys, "llama")); }
+DecoderConfig read_llama_keys(const GgufKeys& keys) {
+  return complete(read_as_keys(keys, "llama"));
+}
 
-DecoderConfig read_mistral(const GgufKeys& keys) { return complete(read_as(keys, "mistral")); }
+DecoderConfig read_mistral_keys(const GgufKeys& keys) {
+  return complete(read_as_keys(keys, "mistral"));
+}
 
-DecoderConfig read_smollm3(const GgufKeys& keys) { return complete(read_as(keys, "smollm3")); }
+DecoderConfig read_smollm3_keys(const GgufKeys& keys) {
+  return complete(read_as_keys(keys, "smollm3"));
+}
 
-void write_as(const DecoderConfig& c, const std::string& prefix, GgufMetadata& out) {
+void write_as_keys(const DecoderConfig& c, const std::string& prefix, GgufMetadata& out) {
   write_usual_keys(c, prefix, out);
   write_window(c, prefix, out);
 }
 
-void write_llama(const DecoderConfig& c, GgufMetadata& out) { write_as(c, "llama.", out); }
-void write_smollm3(const DecoderConfig& c, GgufMetadata& out) { write_as(c, "smollm3.", out); }
+void write_llama_keys(const DecoderConfig& c, GgufMetadata& out) {
+  write_as_keys(c, "llama.", out);
+}
+void write_smollm3_keys(const DecoderConfig& c, GgufMetadata& out) {
+  write_as_keys(c, "smollm3.", out);
+}
 
-std::vector<GgufPair> pairs(const DecoderConfig& c) {
+std::vector<GgufPair> llama_pairs(const DecoderConfig& c) {
   return usual_pairs(c, {.interleaved = true});
 }
 
@@ -43,8 +53,8 @@ bool is_plain(const GgufMetadata& metadata) {
   return !has_experts(metadata) && !has_a_window(metadata);
 }
 
-DecoderConfig read_mixtral(const GgufKeys& keys) {
-  DecoderConfig c = read_as(keys, "mixtral");
+DecoderConfig read_mixtral_keys(const GgufKeys& keys) {
+  DecoderConfig c = read_as_keys(keys, "mixtral");
   c.mlp_bias = false;
   c.moe.experts = read_expert_count(keys);
   c.moe.top_k = keys.size("expert_used_count");
@@ -52,8 +62,8 @@ DecoderConfig read_mixtral(const GgufKeys& keys) {
   return complete(c);
 }
 
-void write_mixtral(const DecoderConfig& c, GgufMetadata& out) {
-  write_as(c, "llama.", out);
+void write_mixtral_keys(const DecoderConfig& c, GgufMetadata& out) {
+  write_as_keys(c, "llama.", out);
   out.set_u32("llama.expert_count", c.moe.experts);
   out.set_u32("llama.expert_used_count", c.moe.top_k);
 }
@@ -67,19 +77,19 @@ std::vector<GgufPair> mixtral_pairs(const DecoderConfig& c) {
 }  // namespace
 
 GgufArchitecture gguf_llama() {
-  return {"llama", "llama", read_llama, write_llama, pairs, is_plain};
+  return {"llama", "llama", read_llama_keys, write_llama_keys, llama_pairs, is_plain};
 }
 
 GgufArchitecture gguf_mistral() {
-  return {"llama", "mistral", read_mistral, write_llama, pairs, has_a_window};
+  return {"llama", "mistral", read_mistral_keys, write_llama_keys, llama_pairs, has_a_window};
 }
 
 GgufArchitecture gguf_mixtral() {
-  return {"llama", "mixtral", read_mixtral, write_mixtral, mixtral_pairs, has_experts};
+  return {"llama", "mixtral", read_mixtral_keys, write_mixtral_keys, mixtral_pairs, has_experts};
 }
 
 GgufArchitecture gguf_smollm3() {
-  return {"smollm3", "smollm3", read_smollm3, write_smollm3, pairs};
+  return {"smollm3", "smollm3", read_smollm3_keys, write_smollm3_keys, llama_pairs};
 }
 
 }  // namespace ingot

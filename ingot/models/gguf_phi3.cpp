@@ -24,7 +24,7 @@ std::vector<float> narrowed(const std::vector<double>& values) {
   return out;
 }
 
-DecoderConfig read(const GgufKeys& keys) {
+DecoderConfig read_phi3_keys(const GgufKeys& keys) {
   DecoderConfig c = start_of("phi3");
   c.architecture = "phi3";
   read_usual_keys(keys, c);
@@ -39,7 +39,7 @@ DecoderConfig read(const GgufKeys& keys) {
   return complete(c);
 }
 
-void write(const DecoderConfig& c, GgufMetadata& out) {
+void write_phi3_keys(const DecoderConfig& c, GgufMetadata& out) {
   write_usual_keys(c, "phi3.", out);
   out.set_u32("phi3.attention.sliding_window", c.window);
   if (c.rope.scaling == "longrope") {
@@ -48,7 +48,7 @@ void write(const DecoderConfig& c, GgufMetadata& out) {
   }
 }
 
-std::vector<GgufPair> pairs(const DecoderConfig& c) {
+std::vector<GgufPair> phi3_pairs(const DecoderConfig& c) {
   std::vector<GgufPair> out = {{"token_embd.weight", {"embedding.weight"}},
                                {"output_norm.weight", {"norm.weight"}}};
   for (int64_t layer = 0; layer < c.layers; ++layer) {
@@ -80,6 +80,8 @@ std::vector<GgufPair> pairs(const DecoderConfig& c) {
 
 }  // namespace
 
-GgufArchitecture gguf_phi3() { return {"phi3", "phi3", read, write, pairs}; }
+GgufArchitecture gguf_phi3() {
+  return {"phi3", "phi3", read_phi3_keys, write_phi3_keys, phi3_pairs};
+}
 
 }  // namespace ingot

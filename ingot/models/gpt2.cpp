@@ -7,7 +7,7 @@
 namespace ingot {
 namespace {
 
-DecoderConfig start() {
+DecoderConfig gpt2_start() {
   DecoderConfig c;
   c.architecture = "gpt2";
   c.norm = "layer";
@@ -20,9 +20,9 @@ DecoderConfig start() {
   return c;
 }
 
-DecoderConfig read(const nlohmann::json& json, const std::string& file) {
+DecoderConfig read_gpt2(const nlohmann::json& json, const std::string& file) {
   const ConfigKeys keys{json, file};
-  DecoderConfig c = start();
+  DecoderConfig c = gpt2_start();
   c.vocab = keys.size("vocab_size", 50257);
   c.width = keys.size("n_embd", 768);
   c.layers = keys.layers("n_layer", 12);
@@ -38,7 +38,7 @@ DecoderConfig read(const nlohmann::json& json, const std::string& file) {
   return complete(c);
 }
 
-void write(const DecoderConfig& c, nlohmann::json& out) {
+void write_gpt2(const DecoderConfig& c, nlohmann::json& out) {
   out["architectures"] = {"GPT2LMHeadModel"};
   out["model_type"] = "gpt2";
   out["vocab_size"] = c.vocab;
@@ -60,7 +60,7 @@ void write(const DecoderConfig& c, nlohmann::json& out) {
   }
 }
 
-NameMap names(const DecoderConfig& c) {
+NameMap gpt2_names(const DecoderConfig& c) {
   NameMap map;
   auto& pairs = map.pairs;
   pairs.push_back({"transformer.wte.weight", {"embedding.weight"}});
@@ -98,7 +98,7 @@ NameMap names(const DecoderConfig& c) {
 }
 
 // The first files were saved from the model below the head, without "transformer.".
-std::string spelled(const std::string& published) {
+std::string gpt2_spelled(const std::string& published) {
   return published.starts_with("transformer.") || published.starts_with("lm_head.")
              ? published
              : "transformer." + published;
@@ -106,6 +106,8 @@ std::string spelled(const std::string& published) {
 
 }  // namespace
 
-Architecture gpt2_architecture() { return {"gpt2", read, write, names, spelled, start}; }
+Architecture gpt2_architecture() {
+  return {"gpt2", read_gpt2, write_gpt2, gpt2_names, gpt2_spelled, gpt2_start};
+}
 
 }  // namespace ingot

@@ -8,7 +8,7 @@
 namespace ingot {
 namespace {
 
-DecoderConfig start() {
+DecoderConfig gpt_neox_start() {
   DecoderConfig c;
   c.architecture = "gpt_neox";
   c.norm = "layer";
@@ -21,9 +21,9 @@ DecoderConfig start() {
   return c;
 }
 
-DecoderConfig read(const nlohmann::json& json, const std::string& file) {
+DecoderConfig read_gpt_neox(const nlohmann::json& json, const std::string& file) {
   const ConfigKeys keys{json, file};
-  DecoderConfig c = start();
+  DecoderConfig c = gpt_neox_start();
   c.vocab = keys.size("vocab_size", 50432);
   c.width = keys.size("hidden_size", 6144);
   c.hidden = keys.size("intermediate_size", 24576);
@@ -41,7 +41,7 @@ DecoderConfig read(const nlohmann::json& json, const std::string& file) {
   return complete(c);
 }
 
-void write(const DecoderConfig& c, nlohmann::json& out) {
+void write_gpt_neox(const DecoderConfig& c, nlohmann::json& out) {
   out["architectures"] = {"GPTNeoXForCausalLM"};
   out["model_type"] = "gpt_neox";
   out["vocab_size"] = c.vocab;
@@ -60,7 +60,7 @@ void write(const DecoderConfig& c, nlohmann::json& out) {
   write_attention_bias(c, out);
 }
 
-NameMap names(const DecoderConfig& c) {
+NameMap gpt_neox_names(const DecoderConfig& c) {
   const LayerParts parts = {{"input_layernorm", {"attention_norm"}, true},
                             {"post_attention_layernorm", {"mlp_norm"}, true},
                             {"attention.query_key_value",
@@ -86,7 +86,7 @@ NameMap names(const DecoderConfig& c) {
   return map;
 }
 
-std::string spelled(const std::string& published) {
+std::string gpt_neox_spelled(const std::string& published) {
   return published.starts_with("gpt_neox.") || published.starts_with("embed_out.")
              ? published
              : "gpt_neox." + published;
@@ -94,6 +94,9 @@ std::string spelled(const std::string& published) {
 
 }  // namespace
 
-Architecture gpt_neox_architecture() { return {"gpt_neox", read, write, names, spelled, start}; }
+Architecture gpt_neox_architecture() {
+  return {"gpt_neox",     read_gpt_neox,    write_gpt_neox,
+          gpt_neox_names, gpt_neox_spelled, gpt_neox_start};
+}
 
 }  // namespace ingot

@@ -8,7 +8,7 @@
 namespace ingot {
 namespace {
 
-DecoderConfig read(const nlohmann::json& json, const std::string& file) {
+DecoderConfig read_llama(const nlohmann::json& json, const std::string& file) {
   DecoderConfig c;
   c.architecture = "llama";
   read_usual(
@@ -20,16 +20,18 @@ DecoderConfig read(const nlohmann::json& json, const std::string& file) {
   return complete(c);
 }
 
-void write(const DecoderConfig& c, nlohmann::json& out) {
+void write_llama(const DecoderConfig& c, nlohmann::json& out) {
   write_usual(c, "llama", "LlamaForCausalLM", out);
   write_attention_bias(c, out);
   out["mlp_bias"] = *c.mlp_bias;
 }
 
-NameMap names(const DecoderConfig& c) { return llama_names(c, llama_parts(c)); }
+NameMap published_llama_names(const DecoderConfig& c) { return llama_names(c, llama_parts(c)); }
 
 }  // namespace
 
-Architecture llama_architecture() { return {"llama", read, write, names, llama_spelled}; }
+Architecture llama_architecture() {
+  return {"llama", read_llama, write_llama, published_llama_names, llama_spelled};
+}
 
 }  // namespace ingot

@@ -8,15 +8,15 @@
 namespace ingot {
 namespace {
 
-DecoderConfig start() {
+DecoderConfig mistral_start() {
   DecoderConfig c;
   c.architecture = "mistral";
   c.window = 4096;
   return c;
 }
 
-DecoderConfig read(const nlohmann::json& json, const std::string& file) {
-  DecoderConfig c = start();
+DecoderConfig read_mistral(const nlohmann::json& json, const std::string& file) {
+  DecoderConfig c = mistral_start();
   read_usual(json, file,
              {.vocab = 32000,
               .width = 4096,
@@ -30,7 +30,7 @@ DecoderConfig read(const nlohmann::json& json, const std::string& file) {
   return complete(c);
 }
 
-void write(const DecoderConfig& c, nlohmann::json& out) {
+void write_mistral(const DecoderConfig& c, nlohmann::json& out) {
   write_usual(c, "mistral", "MistralForCausalLM", out);
   out["sliding_window"] = nullptr;
   if (c.window > 0) {
@@ -38,12 +38,12 @@ void write(const DecoderConfig& c, nlohmann::json& out) {
   }
 }
 
-NameMap names(const DecoderConfig& c) { return llama_names(c, llama_parts(c)); }
+NameMap mistral_names(const DecoderConfig& c) { return llama_names(c, llama_parts(c)); }
 
 }  // namespace
 
 Architecture mistral_architecture() {
-  return {"mistral", read, write, names, llama_spelled, start};
+  return {"mistral", read_mistral, write_mistral, mistral_names, llama_spelled, mistral_start};
 }
 
 }  // namespace ingot

@@ -8,15 +8,15 @@
 namespace ingot {
 namespace {
 
-DecoderConfig start() {
+DecoderConfig mixtral_start() {
   DecoderConfig c;
   c.architecture = "mixtral";
   c.moe.experts = 8;
   return c;
 }
 
-DecoderConfig read(const nlohmann::json& json, const std::string& file) {
-  DecoderConfig c = start();
+DecoderConfig read_mixtral(const nlohmann::json& json, const std::string& file) {
+  DecoderConfig c = mixtral_start();
   read_usual(json, file,
              {.vocab = 32000,
               .width = 4096,
@@ -37,7 +37,7 @@ DecoderConfig read(const nlohmann::json& json, const std::string& file) {
   return complete(c);
 }
 
-void write(const DecoderConfig& c, nlohmann::json& out) {
+void write_mixtral(const DecoderConfig& c, nlohmann::json& out) {
   write_usual(c, "mixtral", "MixtralForCausalLM", out);
   out["sliding_window"] = nullptr;
   if (c.window > 0) {
@@ -59,12 +59,12 @@ LayerParts layer_parts(const DecoderConfig& c) {
   return parts;
 }
 
-NameMap names(const DecoderConfig& c) { return llama_names(c, layer_parts(c)); }
+NameMap mixtral_names(const DecoderConfig& c) { return llama_names(c, layer_parts(c)); }
 
 }  // namespace
 
 Architecture mixtral_architecture() {
-  return {"mixtral", read, write, names, llama_spelled, start};
+  return {"mixtral", read_mixtral, write_mixtral, mixtral_names, llama_spelled, mixtral_start};
 }
 
 }  // namespace ingot

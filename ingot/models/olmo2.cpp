@@ -7,7 +7,7 @@
 namespace ingot {
 namespace {
 
-DecoderConfig start() {
+DecoderConfig olmo2_start() {
   DecoderConfig c;
   c.architecture = "olmo2";
   c.norm_position = "output";
@@ -16,8 +16,8 @@ DecoderConfig start() {
   return c;
 }
 
-DecoderConfig read(const nlohmann::json& json, const std::string& file) {
-  DecoderConfig c = start();
+DecoderConfig read_olmo2(const nlohmann::json& json, const std::string& file) {
+  DecoderConfig c = olmo2_start();
   read_usual(json, file,
              {.vocab = 50304,
               .width = 4096,
@@ -32,12 +32,12 @@ DecoderConfig read(const nlohmann::json& json, const std::string& file) {
   return complete(c);
 }
 
-void write(const DecoderConfig& c, nlohmann::json& out) {
+void write_olmo2(const DecoderConfig& c, nlohmann::json& out) {
   write_usual(c, "olmo2", "Olmo2ForCausalLM", out);
   write_attention_bias(c, out);
 }
 
-NameMap names(const DecoderConfig& c) {
+NameMap olmo2_names(const DecoderConfig& c) {
   const LayerParts norms = {{"post_attention_layernorm", {"attention_output_norm"}},
                             {"post_feedforward_layernorm", {"mlp_output_norm"}}};
   return llama_names(c, joined(norms, joined(attention_parts(c), mlp_parts(c))));
@@ -45,6 +45,8 @@ NameMap names(const DecoderConfig& c) {
 
 }  // namespace
 
-Architecture olmo2_architecture() { return {"olmo2", read, write, names, llama_spelled, start}; }
+Architecture olmo2_architecture() {
+  return {"olmo2", read_olmo2, write_olmo2, olmo2_names, llama_spelled, olmo2_start};
+}
 
 }  // namespace ingot

@@ -8,21 +8,21 @@
 namespace ingot {
 namespace {
 
-DecoderConfig read(const nlohmann::json& json, const std::string& file) {
+DecoderConfig read_own(const nlohmann::json& json, const std::string& file) {
   check(json.contains("decoder"), ErrorKind::format, file, ": no key 'decoder'");
   DecoderConfig config;
   apply_settings(fields_of(config), json_settings(json["decoder"], file));
   return complete(config);
 }
 
-void write(const DecoderConfig& config, nlohmann::json& out) {
+void write_own(const DecoderConfig& config, nlohmann::json& out) {
   DecoderConfig copy = config;
   out["architectures"] = {"IngotDecoder"};
   out["model_type"] = "ingot";
   out["decoder"] = write_json(fields_of(copy));
 }
 
-NameMap names(const DecoderConfig& config) {
+NameMap own_names(const DecoderConfig& config) {
   NameMap map;
   for (const auto& [name, parameter] : Decoder(config, DType::f32, meta_device).parameters()) {
     map.pairs.push_back({name, {name}});
@@ -30,10 +30,10 @@ NameMap names(const DecoderConfig& config) {
   return map;
 }
 
-std::string spelled(const std::string& published) { return published; }
+std::string own_spelled(const std::string& published) { return published; }
 
 }  // namespace
 
-Architecture own_architecture() { return {"ingot", read, write, names, spelled}; }
+Architecture own_architecture() { return {"ingot", read_own, write_own, own_names, own_spelled}; }
 
 }  // namespace ingot

@@ -23,7 +23,7 @@ nlohmann::json with_longrope(nlohmann::json json) {
   return json;
 }
 
-DecoderConfig read(const nlohmann::json& json, const std::string& file) {
+DecoderConfig read_phi3(const nlohmann::json& json, const std::string& file) {
   DecoderConfig c;
   c.architecture = "phi3";
   read_usual(with_longrope(json), file,
@@ -44,7 +44,7 @@ DecoderConfig read(const nlohmann::json& json, const std::string& file) {
   return complete(c);
 }
 
-void write(const DecoderConfig& c, nlohmann::json& out) {
+void write_phi3(const DecoderConfig& c, nlohmann::json& out) {
   write_usual(c, "phi3", "Phi3ForCausalLM", out);
   out["sliding_window"] = nullptr;
   if (c.window > 0) {
@@ -52,7 +52,7 @@ void write(const DecoderConfig& c, nlohmann::json& out) {
   }
 }
 
-NameMap names(const DecoderConfig& c) {
+NameMap phi3_names(const DecoderConfig& c) {
   const LayerParts parts = {
       {"input_layernorm", {"attention_norm"}},
       {"self_attn.qkv_proj", {"attention.wq", "attention.wk", "attention.wv"}},
@@ -65,6 +65,8 @@ NameMap names(const DecoderConfig& c) {
 
 }  // namespace
 
-Architecture phi3_architecture() { return {"phi3", read, write, names, llama_spelled}; }
+Architecture phi3_architecture() {
+  return {"phi3", read_phi3, write_phi3, phi3_names, llama_spelled};
+}
 
 }  // namespace ingot

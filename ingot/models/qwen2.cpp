@@ -8,7 +8,7 @@
 namespace ingot {
 namespace {
 
-DecoderConfig start() {
+DecoderConfig qwen2_start() {
   DecoderConfig c;
   c.architecture = "qwen2";
   c.attention_bias = true;
@@ -16,8 +16,8 @@ DecoderConfig start() {
   return c;
 }
 
-DecoderConfig read(const nlohmann::json& json, const std::string& file) {
-  DecoderConfig c = start();
+DecoderConfig read_qwen2(const nlohmann::json& json, const std::string& file) {
+  DecoderConfig c = qwen2_start();
   read_usual(json, file,
              {.vocab = 151936,
               .width = 4096,
@@ -31,12 +31,12 @@ DecoderConfig read(const nlohmann::json& json, const std::string& file) {
   return complete(c);
 }
 
-void write(const DecoderConfig& c, nlohmann::json& out) {
+void write_qwen2(const DecoderConfig& c, nlohmann::json& out) {
   write_usual(c, "qwen2", "Qwen2ForCausalLM", out);
   write_late_window(c, out);
 }
 
-NameMap names(const DecoderConfig& c) { return llama_names(c, llama_parts(c)); }
+NameMap qwen2_names(const DecoderConfig& c) { return llama_names(c, llama_parts(c)); }
 
 }  // namespace
 
@@ -65,6 +65,8 @@ void write_late_window(const DecoderConfig& c, nlohmann::json& out) {
   out["max_window_layers"] = first;
 }
 
-Architecture qwen2_architecture() { return {"qwen2", read, write, names, llama_spelled, start}; }
+Architecture qwen2_architecture() {
+  return {"qwen2", read_qwen2, write_qwen2, qwen2_names, llama_spelled, qwen2_start};
+}
 
 }  // namespace ingot

@@ -8,15 +8,15 @@
 namespace ingot {
 namespace {
 
-DecoderConfig start() {
+DecoderConfig qwen3_start() {
   DecoderConfig c;
   c.architecture = "qwen3";
   c.qk_norm = true;
   return c;
 }
 
-DecoderConfig read(const nlohmann::json& json, const std::string& file) {
-  DecoderConfig c = start();
+DecoderConfig read_qwen3(const nlohmann::json& json, const std::string& file) {
+  DecoderConfig c = qwen3_start();
   read_usual(json, file,
              {.vocab = 151936,
               .width = 4096,
@@ -32,16 +32,18 @@ DecoderConfig read(const nlohmann::json& json, const std::string& file) {
   return complete(c);
 }
 
-void write(const DecoderConfig& c, nlohmann::json& out) {
+void write_qwen3(const DecoderConfig& c, nlohmann::json& out) {
   write_usual(c, "qwen3", "Qwen3ForCausalLM", out);
   write_attention_bias(c, out);
   write_late_window(c, out);
 }
 
-NameMap names(const DecoderConfig& c) { return llama_names(c, llama_parts(c)); }
+NameMap qwen3_names(const DecoderConfig& c) { return llama_names(c, llama_parts(c)); }
 
 }  // namespace
 
-Architecture qwen3_architecture() { return {"qwen3", read, write, names, llama_spelled, start}; }
+Architecture qwen3_architecture() {
+  return {"qwen3", read_qwen3, write_qwen3, qwen3_names, llama_spelled, qwen3_start};
+}
 
 }  // namespace ingot

@@ -9,7 +9,7 @@
 namespace ingot {
 namespace {
 
-DecoderConfig start() {
+DecoderConfig qwen3_moe_start() {
   DecoderConfig c;
   c.architecture = "qwen3_moe";
   c.qk_norm = true;
@@ -17,8 +17,8 @@ DecoderConfig start() {
   return c;
 }
 
-DecoderConfig read(const nlohmann::json& json, const std::string& file) {
-  DecoderConfig c = start();
+DecoderConfig read_qwen3_moe(const nlohmann::json& json, const std::string& file) {
+  DecoderConfig c = qwen3_moe_start();
   read_usual(json, file,
              {.vocab = 151936,
               .width = 2048,
@@ -42,7 +42,7 @@ DecoderConfig read(const nlohmann::json& json, const std::string& file) {
   return complete(c);
 }
 
-void write(const DecoderConfig& c, nlohmann::json& out) {
+void write_qwen3_moe(const DecoderConfig& c, nlohmann::json& out) {
   write_usual(c, "qwen3_moe", "Qwen3MoeForCausalLM", out);
   write_attention_bias(c, out);
   out["use_sliding_window"] = c.window > 0;
@@ -63,7 +63,7 @@ void write(const DecoderConfig& c, nlohmann::json& out) {
   write_balance(c, out);
 }
 
-NameMap names(const DecoderConfig& c) {
+NameMap qwen3_moe_names(const DecoderConfig& c) {
   return llama_names(c, [&c](int64_t layer) {
     return joined(joined(norm_parts(), attention_parts(c)), expert_parts(c, layer));
   });
@@ -72,7 +72,8 @@ NameMap names(const DecoderConfig& c) {
 }  // namespace
 
 Architecture qwen3_moe_architecture() {
-  return {"qwen3_moe", read, write, names, llama_spelled, start};
+  return {"qwen3_moe",     read_qwen3_moe, write_qwen3_moe,
+          qwen3_moe_names, llama_spelled,  qwen3_moe_start};
 }
 
 }  // namespace ingot

@@ -9,7 +9,7 @@
 namespace ingot {
 namespace {
 
-DecoderConfig start() {
+DecoderConfig smollm3_start() {
   DecoderConfig c;
   c.architecture = "smollm3";
   c.tied = true;
@@ -36,8 +36,8 @@ void read_rotation(const nlohmann::json& json, const std::string& file, DecoderC
   }
 }
 
-DecoderConfig read(const nlohmann::json& json, const std::string& file) {
-  DecoderConfig c = start();
+DecoderConfig read_smollm3(const nlohmann::json& json, const std::string& file) {
+  DecoderConfig c = smollm3_start();
   read_usual(json, file,
              {.vocab = 128256,
               .width = 2048,
@@ -66,7 +66,7 @@ DecoderConfig read(const nlohmann::json& json, const std::string& file) {
   return complete(c);
 }
 
-void write(const DecoderConfig& c, nlohmann::json& out) {
+void write_smollm3(const DecoderConfig& c, nlohmann::json& out) {
   write_usual(c, "smollm3", "SmolLM3ForCausalLM", out);
   write_attention_bias(c, out);
   out["mlp_bias"] = *c.mlp_bias;
@@ -78,12 +78,12 @@ void write(const DecoderConfig& c, nlohmann::json& out) {
   out["no_rope_layers"] = std::move(rotates);
 }
 
-NameMap names(const DecoderConfig& c) { return llama_names(c, llama_parts(c)); }
+NameMap smollm3_names(const DecoderConfig& c) { return llama_names(c, llama_parts(c)); }
 
 }  // namespace
 
 Architecture smollm3_architecture() {
-  return {"smollm3", read, write, names, llama_spelled, start};
+  return {"smollm3", read_smollm3, write_smollm3, smollm3_names, llama_spelled, smollm3_start};
 }
 
 }  // namespace ingot
