@@ -30,8 +30,15 @@ double end_of_job(const std::string& text) {
   return seconds;
 }
 
-bool is_clock(int hour, int minute, int second) {
-  return hour >= 0 && hour < 24 && minute >= 0 && minute < 60 && second >= 0 && second < 60;
+// The text with a 0 for each digit, and a space for the T between a date and a clock.
+std::string shape_of(std::string text) {
+  for (char& c : text) {
+    c = c >= '0' && c <= '9' ? '0' : c;
+  }
+  if (text.size() > 10 && text[10] == 'T') {
+    text[10] = ' ';
+  }
+  return text;
 }
 
 // Local time; the clock's own changes (summer time) are the system's to know.
@@ -40,50 +47,48 @@ double seconds_of(std::tm broken) {
   return static_cast<double>(std::mktime(&broken));
 }
 
+// Whether the calendar has that day and the clock that time.
+bool exists(const std::tm& broken) {
+  std::tm normal = broken;
+  normal.tm_hour = 12;  // every day has it
+  normal.tm_isdst = -1;
+  std::mktime(&normal);
+  return normal.tm_mon == broken.tm_mon && normal.tm_mday == broken.tm_mday &&
+         broken.tm_hour < 24 && broken.tm_min < 60 && broken.tm_sec < 60;
+}
+
 }  // namespace
 
 double deadline_of(const std::string& text, double now) {
   if (text == "slurm") {
     return end_of_job(text);
   }
-  int year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0, used = 0;
-  const auto all = [&](int found, int least) {
-    return found >= least && text.find_first_not_of("0123456789-:T ") == std::string::npos;
-  };
-  const bool dated = all(std::sscanf(text.c_str(), "%4d-%2d-%2d%*1[T ]%2d:%2d:%2d", &year, &month,
-                                     &day, &hour, &minute, &second),
-                         5);
-  if (dated) {
-    if (month < 1 || month > 12 || day < 1 || day > 31 || !is_clock(hour, minute, second)) {
-      refuse(text, "there is no such time");
-    }
-    std::tm broken{};
-    broken.tm_year = year - 1900;
-    broken.tm_mon = month - 1;
-    broken.tm_mday = day;
-    broken.tm_hour = hour;
-    broken.tm_min = minute;
-    broken.tm_sec = second;
-    const double ends = seconds_of(broken);
-    if (ends <= now) {
-      refuse(text, "that time is over");
-    }
-    return ends;
-  }
-  second = 0;
-  if (!all(std::sscanf(text.c_str(), "%2d:%2d:%2d%n", &hour, &minute, &second, &used), 2) ||
-      !is_clock(hour, minute, second)) {
+  const std::string shape = shape_of(text);
+  const bool dated = shape == "0000-00-00 00:00" || shape == "0000-00-00 00:00:00";
+  if (!dated && shape != "0:00" && shape != "00:00" && shape != "00:00:00") {
     refuse(text, "not understood");
   }
-  const auto whole = static_cast<std::time_t>(now);
   std::tm broken{};
-  ::localtime_r(&whole, &broken);
-  broken.tm_hour = hour;
-  broken.tm_min = minute;
-  broken.tm_sec = second;
-  const double today = seconds_of(broken);
-  if (today > now) {
-    return today;
+  if (!dated) {
+    const auto whole = static_cast<std::time_t>(now);
+    ::localtime_r(&whole, &broken);
+    broken.tm_sec = 0;
+    std::sscanf(text.c_str(), "%d:%d:%d", &broken.tm_hour, &broken.tm_min, &broken.tm_sec);
+  } else {
+    std::sscanf(text.c_str(), "%d-%d-%d%*c%d:%d:%d", &broken.tm_year, &broken.tm_mon,
+                &broken.tm_mday, &broken.tm_hour, &broken.tm_min, &broken.tm_sec);
+    broken.tm_year -= 1900;
+    broken.tm_mon -= 1;
+  }
+  if (!exists(broken)) {
+    refuse(text, "there is no such time");
+  }
+  const double ends = seconds_of(broken);
+  if (ends > now) {
+    return ends;
+  }
+  if (dated) {
+    refuse(text, "that time is over");
   }
   ++broken.tm_mday;
   return seconds_of(broken);

@@ -19,6 +19,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 struct Operands {
   Tensor a, b, y;
@@ -89,6 +90,24 @@ TEST(ProductChecks, AFlippedBitIsFoundAndItsPlaceNamed) {
             HasSubstr(concat("furthest off in column ", column, "; this processor"))))
         << name(dtype) << " bit " << bit;
   }
+}
+
+// A bias that is larger than any sum is no fault, and what was there before cannot be told apart.
+TEST(ProductChecks, ThePlaceIsFoundBesideABiasAndNotNamedWhereSumsAreAddedUp) {
+  Operands o = operands(64, 128, 96, DType::f32, DType::f32);
+  Tensor bias = zeros({96}, DType::f32);
+  bias.mutable_values<float>()[3] = 1000;
+  const kernels::ProductChecks checks;
+  const auto flipped = [&](kernels::Accumulate accumulate) {
+    kernels::plant_flip(0, 17 * 96 + 40, 29);
+    return message_of(ErrorKind::numeric, [&] {
+      kernels::matmul(Cpu{}, o.a.view(), transposed(o.b, 0, 1).view(), o.y.mutable_view(),
+                      accumulate, bias.view());
+    });
+  };
+  EXPECT_THAT(flipped(kernels::Accumulate::no), HasSubstr(", furthest off in column 40; this"));
+  EXPECT_THAT(flipped(kernels::Accumulate::yes),
+              AllOf(HasSubstr("row 17 of [64, 96]"), Not(HasSubstr("in column"))));
 }
 
 TEST(ProductChecks, WithoutThemNothingIsChecked) {

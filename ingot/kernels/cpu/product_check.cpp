@@ -86,13 +86,14 @@ double rounding_of(DType dtype) {
   }
 }
 
-// The column of row i whose number lies furthest from what it must be.
+// The column of row i whose number lies furthest from what it must be, where nothing was added to
+// what y held before.
 int64_t worst_column(const Product& p, const Matrix& a, const Matrix& b, const Matrix& y,
                      int64_t i) {
   int64_t worst = 0;
   double furthest = -1;
   for (int64_t j = 0; j < p.columns; ++j) {
-    double exact = 0;
+    double exact = p.bias == nullptr ? 0 : Matrix{p.bias, p.bias_type, 0, 1}.at(0, j);
     for (int64_t k = 0; k < p.inner; ++k) {
       exact += a.at(i, k) * b.at(k, j);
     }
@@ -171,8 +172,9 @@ void check_product(const Product& p, const std::vector<double>& before) {
       const bool fits = std::abs(got.value - wanted.value) <= limit;
       check(fits, ErrorKind::numeric, "matmul: a checksum does not fit: row ", i, " of [", p.rows,
             ", ", p.columns, "] = [", p.rows, ", ", p.inner, "] x [", p.inner, ", ", p.columns,
-            "] sums to ", got.value, " instead of ", wanted.value, ", furthest off in column ",
-            fits ? 0 : worst_column(p, a, b, y, i),
+            "] sums to ", got.value, " instead of ", wanted.value,
+            fits || p.accumulate ? std::string()
+                                 : concat(", furthest off in column ", worst_column(p, a, b, y, i)),
             "; this processor or its memory computes wrongly: take the machine out of use");
     }
   }
