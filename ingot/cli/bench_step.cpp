@@ -6,7 +6,6 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "ingot/base/cpu_features.h"
 #include "ingot/base/files.h"
 #include "ingot/base/text_size.h"
 #include "ingot/cli/bench.h"
@@ -150,7 +149,7 @@ void bench_step(const StepBench& arguments) {
   }
   Session session(recipe, cpu_device);
   const StepResult bench = run_steps(session, arguments.steps);
-  remember_speed({machine().model, recipe.dtype, session.model().count(), bench.report.flops,
+  remember_speed({processor_in_use(), recipe.dtype, session.model().count(), bench.report.flops,
                   bench.report.tokens, bench.seconds});
   const Limits limits = measured_limits(session.dtype());
   if (!arguments.trace.empty()) {

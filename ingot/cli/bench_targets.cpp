@@ -29,21 +29,8 @@ struct Reached {
 Reached run_to_target(const OptimizerEntry& entry, size_t at, double rate, uint64_t seed) {
   const ProblemTask& task = problem_tasks()[at];
   const Problem problem = task.make(seed);
-  const OptimizerConfig config = config_of(entry);
-  Optimizer optimizer = make_optimizer(config, problem.parameters);
-  const bool to_zero = !entry.optimizer.starts_with("schedule_free");
-  Training training;
-  training.steps = task.steps;
-  training.sam = config.sam;
-  training.batch = problem.batch;
-  training.learning_rate = [&](int64_t step) {
-    const double left = 1 - static_cast<double>(step) / static_cast<double>(task.steps);
-    return rate * (to_zero ? left : 1);
-  };
-  training.objective = problem.objective;
-  training.with_drawn_labels = problem.with_drawn_labels;
-  training.optimizer = &optimizer;
-  training.randomness = problem.randomness.get();
+  Optimizer optimizer = make_optimizer(config_of(entry), problem.parameters);
+  Training training = training_of(problem, at, entry, rate, optimizer);
   TrainState state;
   double seconds = 0;
   try {

@@ -175,6 +175,24 @@ const std::array<ProblemTask, problem_count>& problem_tasks() {
   return all;
 }
 
+Training training_of(const Problem& problem, size_t at, const OptimizerEntry& entry, double rate,
+                     Optimizer& optimizer) {
+  const bool to_zero = !entry.optimizer.starts_with("schedule_free");
+  Training out;
+  out.steps = problem_tasks()[at].steps;
+  out.sam = config_of(entry).sam;
+  out.batch = problem.batch;
+  out.learning_rate = [rate, to_zero, steps = out.steps](int64_t step) {
+    const double left = 1 - static_cast<double>(step) / static_cast<double>(steps);
+    return rate * (to_zero ? left : 1);
+  };
+  out.objective = problem.objective;
+  out.with_drawn_labels = problem.with_drawn_labels;
+  out.optimizer = &optimizer;
+  out.randomness = problem.randomness.get();
+  return out;
+}
+
 double loss_of(const Problem& problem, Optimizer& optimizer) {
   const NoGrad quiet;
   const EvaluatedWeights shown(optimizer);

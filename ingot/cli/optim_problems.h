@@ -10,7 +10,7 @@
 #include "ingot/nn/randomness.h"
 #include "ingot/optim/table.h"
 #include "ingot/tensor/tensor_dict.h"
-#include "ingot/train/objective.h"
+#include "ingot/train/train.h"
 
 namespace ingot {
 
@@ -49,6 +49,11 @@ struct ProblemTask {
   double target;
 };
 const std::array<ProblemTask, problem_count>& problem_tasks();
+
+// The training of `problem`, task `at` of problem_tasks(), at a learning rate that falls linearly
+// to 0, or stays for optimizers that need no schedule. Problem and optimizer must outlive it.
+Training training_of(const Problem& problem, size_t at, const OptimizerEntry& entry, double rate,
+                     Optimizer& optimizer);
 
 // The loss at the weights that are to be evaluated.
 double loss_of(const Problem& problem, Optimizer& optimizer);

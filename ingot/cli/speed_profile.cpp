@@ -1,5 +1,7 @@
 #include "ingot/cli/speed_profile.h"
 
+#include <omp.h>
+
 #include <cmath>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
@@ -9,6 +11,7 @@
 #include "ingot/base/files.h"
 #include "ingot/base/json.h"
 #include "ingot/base/log.h"
+#include "ingot/kernels/cpu/dispatch.h"
 
 namespace ingot {
 namespace {
@@ -40,6 +43,11 @@ std::vector<MeasuredSpeed> all_speeds(const std::filesystem::path& path) {
 }
 
 }  // namespace
+
+std::string processor_in_use() {
+  return concat(machine().model, ", ", omp_get_max_threads(), " threads, ",
+                name(kernels::simd_level()));
+}
 
 std::filesystem::path speed_profile() {
   if (const char* given = std::getenv("INGOT_PROFILE")) {
@@ -87,7 +95,7 @@ std::optional<MeasuredSpeed> nearest_speed(const std::string& dtype, int64_t ste
     return std::abs(std::log(static_cast<double>(speed.step_flops) /
                              static_cast<double>(std::max<int64_t>(1, step_flops))));
   };
-  const std::string here = machine().model;
+  const std::string here = processor_in_use();
   for (const MeasuredSpeed& speed : all_speeds(speed_profile())) {
     if (speed.dtype == dtype && speed.processor == here &&
         (!best || distance(speed) < distance(*best))) {

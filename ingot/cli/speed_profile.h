@@ -10,7 +10,7 @@ namespace ingot {
 // How fast this machine trains, as `ingot bench step` found it: what `ingot plan` and a run's
 // report predict times from.
 struct MeasuredSpeed {
-  std::string processor;  // the machine's
+  std::string processor;  // what computed: processor_in_use()
   std::string dtype;
   int64_t parameters = 0;
   int64_t step_flops = 0;
@@ -23,6 +23,10 @@ struct MeasuredSpeed {
   }
 };
 
+// The processor, with the threads and instructions that this process uses of it: "AMD EPYC 9575F
+// 64-Core Processor, 2 threads, avx512_bf16".
+std::string processor_in_use();
+
 // $INGOT_PROFILE, or speed.json below ingot/ in $XDG_CACHE_HOME or ~/.cache; empty where there is
 // no home.
 std::filesystem::path speed_profile();
@@ -31,8 +35,8 @@ std::filesystem::path speed_profile();
 // cannot be written is a warning.
 void remember_speed(const MeasuredSpeed& speed);
 
-// Of this machine's measurements in that type the one whose steps have the nearest arithmetic, by
-// ratio. None where nothing was measured, or the file cannot be read.
+// Of the measurements of processor_in_use() in that type the one whose steps have the nearest
+// arithmetic, by ratio. None where nothing was measured, or the file cannot be read.
 std::optional<MeasuredSpeed> nearest_speed(const std::string& dtype, int64_t step_flops);
 
 }  // namespace ingot
