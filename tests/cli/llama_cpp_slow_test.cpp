@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstdlib>
 #include <iostream>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
@@ -19,12 +19,11 @@
 #include "ingot/tensor/copy.h"
 #include "ingot/tensor/factories.h"
 #include "tests/cli/program.h"
+#include "tests/support/node.h"
 #include "tests/support/oracle.h"
 
 // A real client: llama.cpp, as the npm package node-llama-cpp brings it prebuilt, computes the
-// probabilities of exported files that Ingot computes. npm installs the package into the folder
-// that $INGOT_NODE_LLAMA names, or into a temporary one; it is used as it is where it is there
-// already.
+// probabilities of exported files that Ingot computes.
 namespace ingot::testing {
 namespace {
 
@@ -84,53 +83,24 @@ double largest_difference(const std::vector<std::vector<double>>& a,
 class LlamaCpp : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
-    const char* given = std::getenv("INGOT_NODE_LLAMA");
-    if (given != nullptr) {
-      folder_ = given;
-      std::filesystem::create_directories(folder_);
-    } else {
-      owned_ = new TemporaryFolder();
-      folder_ = owned_->path();
-    }
-    const auto package = folder_ / "node_modules/node-llama-cpp";
-    if (!std::filesystem::exists(package)) {
-      std::system(("cd '" + folder_.string() +
-                   "' && npm install --ignore-scripts node-llama-cpp @node-llama-cpp/linux-x64 "
-                   ">npm.log 2>&1")
-                      .c_str());
-    }
-    if (std::filesystem::exists(package)) {
-      put(folder_ / "logits.mjs",
-          content(std::filesystem::path(__FILE__).parent_path() / "logits.mjs"));
-    }
+    node_ = std::make_unique<Node>(
+        std::vector<std::string>{"node-llama-cpp", "@node-llama-cpp/linux-x64"});
+    script_ = content(std::filesystem::path(__FILE__).parent_path() / "logits.mjs");
   }
-  static void TearDownTestSuite() {
-    delete owned_;
-    owned_ = nullptr;
-  }
+  static void TearDownTestSuite() { node_.reset(); }
   void SetUp() override {
-    if (!std::filesystem::exists(folder_ / "logits.mjs")) {
-      GTEST_SKIP() << "needs npm and the package node-llama-cpp, which could not be installed; "
-                      "INGOT_NODE_LLAMA may name a folder that has it";
+    if (!node_->missing().empty()) {
+      GTEST_SKIP() << node_->missing();
     }
   }
 
   // What llama.cpp answers for each file: see logits.mjs.
-  Json asked(const Json& requests) const {
-    put(folder_ / "requests.json", requests.dump());
-    std::filesystem::remove(folder_ / "answers.json");
-    std::system(("cd '" + folder_.string() +
-                 "' && node logits.mjs requests.json answers.json >log.txt 2>&1")
-                    .c_str());
-    const Json answers = Json::parse(content(folder_ / "answers.json"), nullptr, false);
-    EXPECT_TRUE(answers.is_object()) << content(folder_ / "log.txt");
-    return answers.is_object() ? answers : Json::object();
-  }
+  static Json asked(const Json& requests) { return node_->run(script_, requests); }
 
   // Compares what it says of one text with ours. Returns the largest difference of a probability.
   double expect_equal(const Json& answer, const std::vector<std::vector<double>>& ours,
                       double tolerance) const {
-    EXPECT_TRUE(answer.is_array()) << answer.dump() << '\n' << content(folder_ / "log.txt");
+    EXPECT_TRUE(answer.is_array()) << answer.dump();
     if (!answer.is_array() || answer.size() != ours.size()) {
       ADD_FAILURE() << "answers of " << answer.size() << " places, asked for " << ours.size();
       return 1;
@@ -151,8 +121,8 @@ class LlamaCpp : public ::testing::Test {
   }
 
   TemporaryFolder work;
-  static inline std::filesystem::path folder_;
-  static inline TemporaryFolder* owned_ = nullptr;
+  static inline std::unique_ptr<Node> node_;
+  static inline std::string script_;
 };
 
 // llama.cpp's package wants a vocabulary: that of bytes.

@@ -1,8 +1,7 @@
-// node logits.mjs REQUESTS ANSWERS: what llama.cpp computes of GGUF files.
-// Both are files with a JSON object by the path of a model. Of ids the answer is the logits after each of them, [T][V];
+// What llama.cpp computes of GGUF files; run by Node of tests/support/node.h, which defines `input` and `answer`.
+// Both are objects by the path of a model. Of ids the answer is the logits after each of them, [T][V];
 // of {"texts": […]} the ids of each text; of {"embed": [ids]} the embedding. A model that does not load gives
 // {"error": …}.
-import {readFileSync, writeFileSync} from "node:fs";
 import {getLlama} from "node-llama-cpp";
 
 const llama = await getLlama({gpu: false, build: "never", logLevel: "error", maxThreads: 2});
@@ -32,7 +31,7 @@ async function embedding(model, ids) {
   return [...found.vector];
 }
 
-async function answer(path, asked) {
+async function answerOf(path, asked) {
   const model = await llama.loadModel({modelPath: path, vocabOnly: false});
   try {
     if (asked.texts !== undefined) {
@@ -45,12 +44,12 @@ async function answer(path, asked) {
 }
 
 const answers = {};
-for (const [path, asked] of Object.entries(JSON.parse(readFileSync(process.argv[2], "utf8")))) {
+for (const [path, asked] of Object.entries(input)) {
   try {
-    answers[path] = await answer(path, asked);
+    answers[path] = await answerOf(path, asked);
   } catch (error) {
     answers[path] = {error: String(error)};
   }
 }
-writeFileSync(process.argv[3], JSON.stringify(answers));
+answer(answers);
 process.exit(0);
