@@ -50,6 +50,7 @@ PlannedRecipe planned(const EncoderRecipe& recipe) {
   out.recompute = recipe.train.recompute;
   out.dtype = recipe.dtype;
   out.schedule = drawn(recipe.schedule.schedule, recipe.optim.learning_rate, recipe.train.steps);
+  out.plan = [recipe] { return plan_run(recipe); };
   out.with = [recipe](const std::vector<std::string>& settings) -> std::optional<RunPlan> {
     std::optional<EncoderRecipe> changed;
     try {

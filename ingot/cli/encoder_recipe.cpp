@@ -1,7 +1,5 @@
 #include "ingot/cli/encoder_recipe.h"
 
-#include <algorithm>
-
 #include "ingot/base/config_diff.h"
 #include "ingot/base/config_help.h"
 #include "ingot/base/config_toml.h"
@@ -10,7 +8,7 @@
 namespace ingot {
 namespace {
 
-// Keys that language models share and encoders have no use for: the first that is set is named.
+// Keys of other kinds: the first that is set is named.
 void check_encoder_effects(const EncoderRecipe& recipe) {
   EncoderRecipe start;
   start.kind = recipe.kind;
@@ -19,14 +17,9 @@ void check_encoder_effects(const EncoderRecipe& recipe) {
   start.model = recipe.model;
   for (const Difference& difference : diff_configs(start, recipe)) {
     const std::string& key = difference.path;
-    const auto any = [&](std::initializer_list<std::string_view> keys) {
-      return std::ranges::find(keys, key) != keys.end();
-    };
-    const bool for_others =
-        any({"evaluate.sets", "evaluate.patience", "evaluate.min_gain", "evaluate.gap",
-             "checkpoint.keep_every", "checkpoint.best", "checkpoint.background"}) ||
-        (key.starts_with("masking.") && recipe.kind != "mlm") ||
-        (key.starts_with("embed.") && recipe.kind != "embed");
+    const bool for_others = key == "evaluate.min_gain" ||
+                            (key.starts_with("masking.") && recipe.kind != "mlm") ||
+                            (key.starts_with("embed.") && recipe.kind != "embed");
     check(!for_others, ErrorKind::config, key, ": has no effect with kind = \"", recipe.kind,
           "\": it is ", difference.b, "; leave it out");
   }

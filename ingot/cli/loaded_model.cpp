@@ -84,9 +84,8 @@ void add_model_options(CLI::App& verb, ModelArguments& arguments) {
       ->check(CLI::IsMember({"f32", "bf16", "f16"}));
   verb.add_option("--lora", arguments.adapters,
                   "folder of an adapter in PEFT's layout, or FOLDER=WEIGHT; any number of times");
-  verb.add_flag(
-      "--int8", arguments.int8,
-      "keep the weights of linear maps in 8 bits: half the memory, up to twice the speed");
+  verb.add_flag("--int8", arguments.int8,
+                "keep the weights of linear maps in 8 bits: half the memory");
   verb.add_option("--kv", arguments.kv,
                   "keep keys and values in the model's type (model) or in 8 bits with a scale for "
                   "each token and head (int8)")

@@ -158,7 +158,7 @@ void add_plan_command(CLI::App& program) {
   verb->add_flag("--json", arguments->json, "print JSON");
   verb->callback([arguments] {
     const PlannedRecipe recipe = planned_recipe(*arguments);
-    const RunPlan plan = *recipe.with({});
+    const RunPlan plan = recipe.plan();
     if (arguments->json) {
       print_json(recipe, plan);
     } else {

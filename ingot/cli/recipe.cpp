@@ -143,8 +143,7 @@ void check_recipe(const Recipe& recipe) {
         "data.anneal_files: are read while a wsd schedule in steps decays: schedule.kind is ",
         recipe.schedule.kind, ", unit ", recipe.schedule.unit,
         "; set schedule.kind = \"wsd\", or leave them out");
-  check(recipe.optim.kind != "sophia_g" || recipe.kind == "pretrain" || recipe.kind == "sft",
-        ErrorKind::config,
+  check(recipe.optim.kind != "sophia_g" || learns_tokens(recipe), ErrorKind::config,
         "optim.kind: \"sophia_g\" draws next tokens from the model, which kind = \"", recipe.kind,
         "\" does not learn; choose another, such as \"sophia_h\"");
   check(recipe.optim.kind != "sophia_h" || recipe.dtype == "f32", ErrorKind::config,

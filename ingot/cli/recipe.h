@@ -73,8 +73,8 @@ struct LoopConfig {
     v("steps", steps, at_least(1), "optimizer steps of the whole run");
     v("until", until,
       "time at which the run is to be over: \"06:00\", \"2026-12-01 06:00\" or \"slurm\", the end "
-      "of "
-      "the job; a wsd schedule's decay begins so that it ends before, train.steps at most; empty: "
+      "of the job; a wsd schedule's decay begins so that it ends before, train.steps at most; "
+      "empty: "
       "none");
     v("epochs", epochs, at_least(0),
       "passes over the rows, which then decide the steps; 0: steps do. Not for plain text");

@@ -13,6 +13,7 @@
 #include "ingot/base/progress.h"
 #include "ingot/base/signals.h"
 #include "ingot/base/text_size.h"
+#include "ingot/cli/recipe_effects.h"
 #include "ingot/cli/run_answers.h"
 #include "ingot/cli/run_data.h"
 #include "ingot/cli/run_folder.h"
@@ -78,6 +79,10 @@ void introduce(Session& session, const RunData& data, const RunFolder& folder, d
   if (data.anneal_from) {
     log_info("annealing from step ", decay_start(recipe, session.last_step()) + 1,
              " on: ", recipe.data.anneal_files.size(), " other files are read");
+  }
+  if (session.model().config().moe.experts > 0 && !learns_tokens(recipe)) {
+    log_warn(recipe.kind, ": the routers' losses and corrections are of kinds that learn tokens, ",
+             "pretrain and sft: the loads of the experts may go apart");
   }
   log_info("learning rate over the run:\n",
            drawn(recipe.schedule.schedule, recipe.optim.learning_rate, schedule_total(recipe)));

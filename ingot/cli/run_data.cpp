@@ -209,9 +209,8 @@ RunData open_text_or_rows(Recipe& recipe, const std::filesystem::path& cache) {
 RunData open_run_data(Recipe& recipe, const std::filesystem::path& cache) {
   RunData out = run_kind(recipe.kind).open(recipe, cache);
   check(out.sets.size() == recipe.evaluate.sets.size(), ErrorKind::config,
-        "evaluate.sets: are plain texts, and this run reads rows; measure them afterwards with "
-        "`ingot "
-        "eval MODEL --text FILE`");
+        "evaluate.sets: are plain texts, and this run reads rows; measure them afterwards "
+        "with `ingot eval MODEL --text FILE`");
   check((out.anneal_from != nullptr) == !recipe.data.anneal_files.empty(), ErrorKind::config,
         "data.anneal_files: are plain texts, and this run reads rows; branch off with other "
         "data.files instead");

@@ -87,6 +87,7 @@ PlannedRecipe planned(const Recipe& recipe) {
   out.dtype = recipe.dtype;
   out.schedule =
       drawn(recipe.schedule.schedule, recipe.optim.learning_rate, schedule_total(recipe));
+  out.plan = [recipe] { return plan_run(recipe); };
   out.with = [recipe](const std::vector<std::string>& settings) -> std::optional<RunPlan> {
     std::optional<Recipe> changed;
     try {

@@ -51,6 +51,7 @@ struct PlannedRecipe {
   bool recompute = false;
   std::string dtype;
   std::string schedule;  // the learning rate over the run, drawn
+  std::function<RunPlan()> plan;
   // The plan of it with settings over it; absent where they contradict it.
   std::function<std::optional<RunPlan>(const std::vector<std::string>& settings)> with;
 };

@@ -5,7 +5,6 @@
 
 #include "ingot/autograd/checkpoint.h"
 #include "ingot/autograd/grad_mode.h"
-#include "ingot/base/log.h"
 #include "ingot/cli/frozen_base.h"
 #include "ingot/cli/kinds.h"
 #include "ingot/cli/model_source.h"
@@ -167,11 +166,6 @@ Session::Session(const Recipe& recipe, Device device, const AddedRows& added)
     score_->require_gradients();
     trained.merge(score_->parameters(), "score.");
   }
-  if (model_->config().moe.experts > 0 && !learns_tokens(recipe_) &&
-      device.kind != DeviceKind::meta) {
-    log_warn(recipe_.kind, ": the routers' losses and corrections are of kinds that learn tokens, ",
-             "pretrain and sft: the loads of the experts may go apart");
-  }
   teacher_ = teacher_of(recipe_, dtype_, device);
   model_->randomness()->seed = static_cast<uint64_t>(recipe_.seed);
   optimizer_ = std::make_unique<Optimizer>(
@@ -227,9 +221,7 @@ Training Session::training(std::function<Batch(int64_t)> batch) {
   out.learning_rate = [this](int64_t step) {
     return learning_rate_of_step(recipe_, step, state.last_step);
   };
-  out.last_step = [this](TrainState& now) {
-    return now.last_step > 0 ? now.last_step : recipe_.train.steps;
-  };
+  out.last_step = [this](TrainState&) { return last_step(); };
   out.objective = objective_;
   out.optimizer = optimizer_.get();
   out.randomness = model_->randomness().get();

@@ -39,7 +39,8 @@ void check_square(const Tensor& a) {
 Solver solved(const Tensor& a, int options) {
   const Matrix matrix = matrix_of(a);
   check(matrix.allFinite(), ErrorKind::numeric, "eigenvalues: a matrix ", a.shape(),
-        " has values that are not finite; where it is an ", "optimizer's, lower the learning rate");
+        " has values that are not finite; where it is an optimizer's, "
+        "lower the learning rate");
   Solver solver(matrix, options);
   check(solver.info() == Eigen::Success, ErrorKind::numeric, "eigenvalues: of a matrix ", a.shape(),
         " did not converge");

@@ -14,7 +14,7 @@ struct SymmetricEigen {
   Tensor vectors;  // [N, N], a column for each value
 };
 SymmetricEigen symmetric_eigen(const Tensor& a);
-// The values alone, in a fifth of the time.
+// The values alone, for less.
 Tensor symmetric_eigenvalues(const Tensor& a);
 
 // (a + shift·I)^exponent of a symmetric a; eigenvalues below 0, which are rounding, count as 0.

@@ -54,9 +54,8 @@ class Probe {
     double count = 0;
     for (const auto& [name, p] : parameters_) {
       check(!is_half(p.dtype()), ErrorKind::config,
-            "optim: sophia_h takes differences of gradients, "
-            "which ",
-            p.dtype(), " weights are too coarse for: '", name,
+            "optim: sophia_h takes differences of gradients, which ", p.dtype(),
+            " weights are too coarse for: '", name,
             "'; set dtype = \"f32\", or optim.kind = \"sophia_g\"");
       weights_.add(name, copy_of(p));
       if (p.device().kind != DeviceKind::meta) {

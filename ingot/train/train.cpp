@@ -46,10 +46,6 @@ bool rewound(TrainState& state, Training& training, double loss) {
   return true;
 }
 
-}  // namespace
-
-namespace {
-
 int64_t last_step_of(TrainState& state, const Training& training) {
   return training.last_step ? training.last_step(state) : training.steps;
 }

@@ -204,6 +204,24 @@ TEST_F(Encoders, RefuseKeysThatTheyDoNotFollow) {
     EXPECT_EQ(outcome.code, 2) << setting;
     EXPECT_THAT(outcome.err, HasSubstr("are for language models"));
   }
+  for (const char* setting : {"evaluate.min_gain=0.1", "embed.temperature=0.1"}) {
+    const Outcome outcome = work.run(train("mlm", "text.txt", {setting}));
+    EXPECT_EQ(outcome.code, 2) << setting;
+    EXPECT_THAT(outcome.err, HasSubstr("has no effect with kind = \"mlm\""));
+  }
+}
+
+TEST_F(Encoders, KeepTheCheckpointsThatTheyAreToldTo) {
+  const Words settings = {"train.steps=6", "checkpoint.every=1", "checkpoint.keep=1",
+                          "checkpoint.keep_every=3", "checkpoint.background=false"};
+  const Outcome outcome = work.run(train("classify", "classes.jsonl", settings));
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  std::vector<std::string> kept;
+  for (const auto& entry : std::filesystem::directory_iterator(work / "classify/checkpoints")) {
+    kept.push_back(entry.path().filename().string());
+  }
+  std::ranges::sort(kept);
+  EXPECT_EQ(kept, (std::vector<std::string>{"step-00000003", "step-00000006"}));
 }
 
 TEST_F(Encoders, SayWhatIsWrongWithTheirData) {
