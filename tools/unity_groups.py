@@ -6,8 +6,8 @@
 Files are compiled several at once where only the time of a whole build counts (INGOT_UNITY in cmake/unity.cmake):
 reading the same headers again and again is two thirds of it. What each file means must stay the same. So no two files
 of a group know a name that is local to one of them: if a file defines `read` in its unnamed namespace, no other file
-of its group, nor a header that the other includes, contains that word; but two may give a name to the same thing
-(`using Json = …`). All files of a group open the same namespace. This relies on the format that tools/format.sh
+of its group, nor a header that the other includes, contains that word where a name could be looked up (not as a member,
+in a text or a comment); but two may give a name to the same thing (`using Json = …`). All files of a group open the same namespace. This relies on the format that tools/format.sh
 enforces: what stands in a namespace begins at the first column. A group ends at N lines (default 2500). Files that
 define a macro, take a name out of a namespace of the project (headers may use it for something else), or are compiled
 once for each instruction set, stay alone: they have no group and are not printed.
@@ -26,7 +26,11 @@ FUNCTION = re.compile(r"([\w~]+)\(")
 VALUE = re.compile(r"(\w+)(?:\[[^\]]*\])?(?: =|\{|;)")
 INCLUDE = re.compile(r'^#include "(.+)"$', re.MULTILINE)
 WORD = re.compile(r"[A-Za-z_]\w*")
-ALONE = re.compile(r"^#\s*define |HWY_TARGET_INCLUDE|^using (?!::testing|testing|std|kernels|nlohmann)\w+(?:::\w+)+;", re.MULTILINE)
+# What no unqualified name is looked up for: comments, texts, members of objects, names of other libraries.
+ELSEWHERE = re.compile(r'''(?<=[0-9a-f])'(?=[0-9a-f])|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])+'|//[^\n]*|/\*.*?\*/'''
+                       r'''|(?:\.|->)\s*(?:template\s+)?[A-Za-z_]\w*|\b(?:std|hn|nlohmann|Eigen|CLI|fmt)(?:::\w+)+''', re.DOTALL)
+ALONE = re.compile(r"^#\s*define |HWY_TARGET_INCLUDE", re.MULTILINE)
+TAKEN = re.compile(r"^using (?!::testing|testing|std|kernels|nlohmann)\w+(?:::\w+)+;", re.MULTILINE)
 NO_NAMES = ("TEST", "static_assert", "return", "using namespace")
 
 
@@ -50,17 +54,27 @@ def local_names(text):
     return names
 
 
+def words_of(text):
+    """The words of a source that may be looked up as names of a namespace."""
+    return frozenset(WORD.findall(ELSEWHERE.sub(" ", text)))
+
+
 @functools.cache
 def words_of_header(path):
     file = ROOT / path
-    return frozenset(WORD.findall(file.read_text(encoding="utf-8"))) if file.is_file() else frozenset()
+    return words_of(file.read_text(encoding="utf-8")) if file.is_file() else frozenset()
+
+
+def stays_alone(text):
+    """Whether a file is compiled by itself. What tests take out of a namespace is seen by the headers of tests alone."""
+    return ALONE.search(text) or (TAKEN.search(text) and "\nnamespace ingot::testing {" not in text)
 
 
 class Source:
     def __init__(self, text):
         self.names, self.lines = local_names(text), text.count("\n")
         self.namespace = NAMESPACE.findall(text)[:1]
-        self.words = set(WORD.findall(text)).union(*map(words_of_header, INCLUDE.findall(text)))
+        self.words = words_of(text).union(*map(words_of_header, INCLUDE.findall(text)))
 
     def hides_from(self, other):
         """Whether a local name of this file could mean something else in the other."""
@@ -79,7 +93,7 @@ def main():
     sources = []
     for file in arguments.files:
         text = file.read_text(encoding="utf-8")
-        if not ALONE.search(text):
+        if not stays_alone(text):
             sources.append((file, Source(text)))
     # Who goes with few others chooses first: that takes a fifth fewer groups.
     companions = {file: sum(source.goes_with(other) for _, other in sources) for file, source in sources}
