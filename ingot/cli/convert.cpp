@@ -23,7 +23,9 @@ struct Arguments {
   std::string in;
   std::string out;
   std::string dtype;  // convert
-  std::string type;   // quantize
+  std::string type;   // quantize: of GGUF files
+  int64_t bits = 0;   // quantize: of folders
+  int64_t group = 64;
   bool verify = false;
   double max_growth = -1;
   bool drop_mtp = false;
@@ -132,12 +134,14 @@ Outcome bert_to_folder(const Arguments& arguments, std::optional<DType> asked) {
   return out;
 }
 
-Outcome to_folder(const Arguments& arguments, std::optional<DType> asked) {
+Outcome to_folder(const Arguments& arguments, std::optional<DType> asked,
+                  const std::optional<PackedFormat>& packed = std::nullopt) {
   check(!file_exists(arguments.out) || is_folder(arguments.out), ErrorKind::config, arguments.out,
         ": is a file; a folder is written unless OUT ends with .gguf");
   check(!is_folder(arguments.out) || list_folder(arguments.out).empty(), ErrorKind::config,
         arguments.out, ": the folder exists and is not empty; give a new one");
-  if (is_gguf(arguments.in) && is_bert_gguf(arguments.in)) {
+  const bool is_bert = is_gguf(arguments.in) && is_bert_gguf(arguments.in);
+  if (is_bert && !packed) {
     return bert_to_folder(arguments, asked);
   }
   const StoredModel model = opened(arguments);
@@ -145,11 +149,14 @@ Outcome to_folder(const Arguments& arguments, std::optional<DType> asked) {
   Progress progress(arguments.out, 0, "values");
   Unfinished unfinished(arguments.out);
   Outcome out;
-  out.type = name(dtype);
-  out.result = write_folder(model, unfinished.path(), dtype, "{}", 5'000'000'000,
+  out.type = packed ? concat("int", packed->bits, " and ", name(dtype)) : name(dtype);
+  out.result = write_folder(model, unfinished.path(), {.dtype = dtype, .packed = packed},
                             [&](int64_t done, int64_t) { progress.set(done); });
   progress.finish();
-  out.verification = verified(arguments, unfinished.path(), plain_type(dtype));
+  const GgmlType as_exact_as = !packed            ? plain_type(dtype)
+                               : packed->bits > 4 ? GgmlType::q8_0
+                                                  : GgmlType::q4_0;
+  out.verification = verified(arguments, unfinished.path(), as_exact_as);
   if (out.verification) {
     const fs::path file = unfinished.path() / "config.json";
     nlohmann::json config = parse_json_file(file);
@@ -214,13 +221,22 @@ void convert(const Arguments& arguments) {
 
 void quantize(const Arguments& arguments) {
   check_paths(arguments);
-  check(fs::path(arguments.out).extension() == ".gguf", ErrorKind::config, arguments.out,
-        ": quantized models are written as GGUF files; end the name with .gguf");
+  const bool gguf = fs::path(arguments.out).extension() == ".gguf";
+  check(arguments.type.empty() != (arguments.bits == 0), ErrorKind::config, arguments.out,
+        ": give --type for a GGUF file (NAME.gguf), or --bits for a folder");
+  if (arguments.bits > 0) {
+    check(!gguf, ErrorKind::config, arguments.out,
+          ": --bits writes a folder; for a GGUF file give --type");
+    const PackedFormat packed = {.bits = arguments.bits, .group = arguments.group};
+    report(arguments, to_folder(arguments, std::nullopt, packed));
+    return;
+  }
+  check(gguf, ErrorKind::config, arguments.out,
+        ": --type writes a GGUF file; end the name with .gguf, or give --bits for a folder");
   const auto type = ggml_type_named(arguments.type);
   check(type.has_value(), ErrorKind::config, "--type: '", arguments.type,
         "' is no type of GGUF files; known are Q8_0, Q6_K, Q5_K, Q5_1, Q5_0, Q4_K, Q4_1, Q4_0, "
-        "IQ4_NL, "
-        "IQ4_XS, Q3_K, Q2_K, BF16, F16, F32");
+        "IQ4_NL, IQ4_XS, Q3_K, Q2_K, BF16, F16, F32");
   report(arguments, to_gguf(arguments, type));
 }
 
@@ -255,14 +271,24 @@ void add_convert_command(CLI::App& program) {
 }
 
 void add_quantize_command(CLI::App& program) {
-  CLI::App* verb =
-      program.add_subcommand("quantize", "Write a model as a GGUF file of fewer bits a weight.");
-  verb->footer("Example: ingot quantize runs/kjv/model kjv.gguf --type Q4_K --verify");
+  CLI::App* verb = program.add_subcommand(
+      "quantize", "Write a model in fewer bits a weight: a GGUF file, or a folder of integers.");
+  verb->footer(
+      "Examples: ingot quantize runs/kjv/model kjv.gguf --type Q4_K --verify\n"
+      "          ingot quantize runs/kjv/model kjv-int4 --bits 4 --group 64 --verify");
   auto arguments = std::make_shared<Arguments>();
   add_shared_options(*verb, *arguments);
-  verb->add_option("out", arguments->out, "NAME.gguf")->required();
-  verb->add_option("--type", arguments->type, "Q8_0, Q6_K, Q5_K, Q4_K, IQ4_XS, Q3_K, Q2_K, …")
-      ->required();
+  verb->add_option("out", arguments->out, "NAME.gguf, or with --bits a folder")->required();
+  verb->add_option("--type", arguments->type,
+                   "of a GGUF file: Q8_0, Q6_K, Q5_K, Q4_K, IQ4_XS, Q3_K, Q2_K, …");
+  verb->add_option("--bits", arguments->bits,
+                   "of a folder in Hugging Face's layout: maps of the layers are rounded to "
+                   "integers of 4 or 8 bits, packed as compressed-tensors does")
+      ->check(CLI::IsMember({4, 8}));
+  verb->add_option("--group", arguments->group,
+                   "with --bits: columns that share a scale; 0: a whole row")
+      ->check(CLI::Range(int64_t{0}, int64_t{1} << 20))
+      ->capture_default_str();
   verb->callback([arguments] { quantize(*arguments); });
 }
 

@@ -96,7 +96,7 @@ void write(const Arguments& arguments, const StoredModel& model, DType dtype,
   if (fs::path(arguments.out).extension() == ".gguf") {
     write_gguf(model, path, *ggml_type_named(name(dtype)), {}, show);
   } else {
-    write_folder(model, path, dtype, "{}", 5'000'000'000, show);
+    write_folder(model, path, {.dtype = dtype}, show);
   }
   progress.finish();
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ingot/io/gguf.h"
+#include "ingot/models/packed_weights.h"
 #include "ingot/models/stored_model.h"
 
 namespace ingot {
@@ -42,11 +43,17 @@ ExportResult rewrite_gguf(const GgufFile& file, const std::filesystem::path& pat
                           std::optional<GgmlType> type, const GgufMetadata& more = {},
                           const ExportProgress& progress = nullptr);
 
-// Writes a folder in the Hugging Face layout. `more`: JSON whose members are put into config.json.
+struct FolderOptions {
+  DType dtype = DType::f32;
+  std::optional<PackedFormat> packed =
+      std::nullopt;  // maps of the layers in integers; dtype is that of the rest
+  int64_t shard_bytes = 5'000'000'000;
+};
+
+// Writes a folder in the Hugging Face layout. Throws Error(config) where a family's maps cannot be
+// packed.
 ExportResult write_folder(const StoredModel& model, const std::filesystem::path& folder,
-                          DType dtype, const std::string& more = "{}",
-                          int64_t shard_bytes = 5'000'000'000,
-                          const ExportProgress& progress = nullptr);
+                          const FolderOptions& options, const ExportProgress& progress = nullptr);
 
 // "" where a GGUF file can say all of a configuration, otherwise what it cannot.
 std::string gguf_misfit(const DecoderConfig& config, const std::string& model_type);

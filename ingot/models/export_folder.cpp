@@ -1,10 +1,11 @@
-#include <cstring>
+#include <array>
 #include <nlohmann/json.hpp>
 
 #include "ingot/base/files.h"
 #include "ingot/io/safetensors_writer.h"
 #include "ingot/models/architecture.h"
 #include "ingot/models/export.h"
+#include "ingot/models/packed_weights.h"
 #include "ingot/quant/ggml_codec.h"
 #include "ingot/tensor/factories.h"
 #include "ingot/tensor/layout.h"
@@ -61,16 +62,14 @@ Tensor whole(const StoredModel& model, const std::string& ours) {
 }
 
 // Maps stored transposed and joined ones are put together one tensor at a time.
-void write_joined(SafetensorsStream& stream, const StoredModel& model, const NamePair& pair,
-                  DType dtype) {
+Tensor published_tensor(const StoredModel& model, const NamePair& pair) {
   TensorDict parts;
   for (const std::string& ours : pair.ours) {
     parts.add(ours, whole(model, ours));
   }
   NameMap map;
   map.pairs = {pair};
-  const TensorDict published = to_published(map, parts);
-  write_values(stream, published.at(pair.theirs).values<float>(), dtype, pair.theirs);
+  return to_published(map, parts).at(pair.theirs);
 }
 
 void write_piecewise(SafetensorsStream& stream, const StoredModel& model, const NamePair& pair,
@@ -89,35 +88,125 @@ void write_piecewise(SafetensorsStream& stream, const StoredModel& model, const 
   }
 }
 
+// What a tensor of the folder holds: a published tensor, or one part of a packed one.
+struct Written {
+  enum class Part : uint8_t { values, words, scales, shape };
+  const NamePair* pair = nullptr;
+  Part part = Part::values;
+};
+
+struct Plan {
+  std::vector<PlannedTensor> tensors;
+  std::map<std::string, Written> written;  // by the tensor's name
+  std::vector<std::string> ignore;         // modules that are not packed
+  std::vector<std::string> otherwise;      // see ExportResult
+
+  void add(PlannedTensor tensor, const Written& what) {
+    written[tensor.name] = what;
+    tensors.push_back(std::move(tensor));
+  }
+};
+
+std::string without_weight(const std::string& tensor) {
+  constexpr std::string_view suffix = ".weight";
+  return tensor.ends_with(suffix) ? tensor.substr(0, tensor.size() - suffix.size()) : tensor;
+}
+
+void add_packed(Plan& plan, const NamePair& pair, const Shape& shape, DType dtype,
+                const PackedFormat& format) {
+  check(pair.stored == Stored::as_ours, ErrorKind::config, pair.theirs,
+        ": this family stores maps as [In, Out], which compressed-tensors does not pack; write a "
+        "GGUF file with --type");
+  const quant::PackedGroups groups = {format.bits, format.group > 0 ? format.group : shape.size(1)};
+  plan.add({pair.theirs + "_packed",
+            DType::i32,
+            {shape.size(0), quant::words_of(shape.size(1), groups)}},
+           {&pair, Written::Part::words});
+  plan.add({pair.theirs + "_scale", dtype, {shape.size(0), shape.size(1) / groups.group}},
+           {&pair, Written::Part::scales});
+  plan.add({pair.theirs + "_shape", DType::i64, {2}}, {&pair, Written::Part::shape});
+}
+
+Plan plan_of(const NameMap& names, const std::vector<NamePair>& pairs, const TensorDict& theirs,
+             DType dtype, const std::optional<PackedFormat>& format) {
+  Plan out;
+  for (const NamePair& pair : pairs) {
+    const Shape& shape = theirs.at(pair.theirs).shape();
+    const std::string& ours = pair.ours.front();
+    if (format && is_packed_map(ours, shape, *format)) {
+      add_packed(out, pair, shape, dtype, *format);
+      continue;
+    }
+    out.add({pair.theirs, dtype, shape}, {&pair});
+    if (format && shape.rank() == 2 && ours.ends_with(".weight")) {
+      out.ignore.push_back(without_weight(pair.theirs));
+      if (is_packed_map(ours, shape, {.group = 0})) {
+        out.otherwise.push_back(concat(pair.theirs, ": ", name(dtype), ", for ", shape.size(1),
+                                       " columns are no whole groups of ", format->group));
+      }
+    }
+  }
+  for (const NamePair& pair : names.tied) {  // modules without a tensor of their own
+    out.ignore.push_back(without_weight(pair.theirs));
+  }
+  return out;
+}
+
+template <class T>
+void write_raw(SafetensorsStream& stream, std::span<const T> values) {
+  stream.write(std::as_bytes(values));
+}
+
+void write_part(SafetensorsStream& stream, const StoredModel& model, const Written& what,
+                DType dtype, const PackedFormat& format) {
+  const Tensor values = published_tensor(model, *what.pair);
+  if (what.part == Written::Part::shape) {
+    const std::array<int64_t, 2> sizes = {values.size(0), values.size(1)};
+    write_raw(stream, std::span<const int64_t>(sizes));
+    return;
+  }
+  try {
+    const PackedMap packed = packed_map(values.values<float>(), values.size(0), format, dtype);
+    if (what.part == Written::Part::words) {
+      write_raw(stream, std::span<const int32_t>(packed.words));
+    } else {
+      write_values(stream, packed.scales, dtype, what.pair->theirs);
+    }
+  } catch (Error& error) {
+    error.within(what.pair->theirs);
+    throw;
+  }
+}
+
 }  // namespace
 
 ExportResult write_folder(const StoredModel& model, const std::filesystem::path& folder,
-                          DType dtype, const std::string& more, int64_t shard_bytes,
-                          const ExportProgress& progress) {
+                          const FolderOptions& options, const ExportProgress& progress) {
   const Architecture& architecture = architecture_named(model.model_type);
   const NameMap names = architecture.names(model.config);
   const TensorDict theirs = to_published(names, model.shapes);  // on meta: shapes alone
-  std::vector<PlannedTensor> planned;
-  std::map<std::string, const NamePair*> pair_of;
-  int64_t all = 0;
   std::vector<NamePair> pairs = names.pairs;
   pairs.insert(pairs.end(), names.repeated.begin(), names.repeated.end());
-  for (const NamePair& pair : pairs) {
-    const Shape& shape = theirs.at(pair.theirs).shape();
-    planned.push_back({pair.theirs, dtype, shape});
-    pair_of[pair.theirs] = &pair;
-    all += shape.elements();
+  Plan plan = plan_of(names, pairs, theirs, options.dtype, options.packed);
+  int64_t all = 0;
+  for (const PlannedTensor& tensor : plan.tensors) {
+    all += tensor.shape.elements();
   }
   make_directories(folder);
-  SafetensorsStream stream(folder, std::move(planned), shard_bytes, {{"format", "pt"}});
+  SafetensorsStream stream(folder, std::move(plan.tensors), options.shard_bytes,
+                           {{"format", "pt"}});
   ExportResult result;
+  result.otherwise = plan.otherwise;
   int64_t done = 0;
   for (const PlannedTensor& tensor : stream.order()) {
-    const NamePair& pair = *pair_of.at(tensor.name);
-    if (is_ours(pair, tensor.shape, model.shapes)) {
-      write_piecewise(stream, model, pair, dtype);
+    const Written& what = plan.written.at(tensor.name);
+    if (what.part != Written::Part::values) {
+      write_part(stream, model, what, options.dtype, *options.packed);
+    } else if (is_ours(*what.pair, tensor.shape, model.shapes)) {
+      write_piecewise(stream, model, *what.pair, options.dtype);
     } else {
-      write_joined(stream, model, pair, dtype);
+      write_values(stream, published_tensor(model, *what.pair).values<float>(), options.dtype,
+                   what.pair->theirs);
     }
     ++result.tensors;
     result.bytes += tensor.bytes();
@@ -132,8 +221,10 @@ ExportResult write_folder(const StoredModel& model, const std::filesystem::path&
   }
   nlohmann::json config = nlohmann::json::parse(model.published);
   architecture.write(plainest(model.config), config);
-  config[config.contains("dtype") ? "dtype" : "torch_dtype"] = published_dtype(dtype);
-  config.merge_patch(nlohmann::json::parse(more));
+  config[config.contains("dtype") ? "dtype" : "torch_dtype"] = published_dtype(options.dtype);
+  if (options.packed) {
+    config["quantization_config"] = packed_config(*options.packed, plan.ignore);
+  }
   if (!model.texts.contains("tokenizer.json")) {
     result.lacks.emplace_back("no tokenizer.json: " + model.kind + " " + model.origin +
                               " holds none");

@@ -10,6 +10,7 @@
 #include "ingot/base/log.h"
 #include "ingot/io/safetensors_shards.h"
 #include "ingot/models/architecture.h"
+#include "ingot/models/packed_weights.h"
 
 namespace ingot {
 namespace {
@@ -129,13 +130,12 @@ void check_sizes(DecoderConfig& config, const std::string& file, int64_t tensors
 
 PublishedFolder read_published(const std::filesystem::path& folder) {
   const std::filesystem::path file = folder / "config.json";
-  const nlohmann::json config = parse_json_file(file);
+  nlohmann::json config = parse_json_file(file);
   const auto& architecture =
       architecture_named(json_field<std::string>(config, "model_type", file.string()));
   const SafetensorsSet stored(folder);
   PublishedFolder out;
   out.architecture = &architecture;
-  out.json = config.dump(2);
   out.config = architecture.read(config, file.string());
   const auto tensors = static_cast<int64_t>(stored.names().size());
   check_sizes(out.config, file.string(), tensors);
@@ -143,7 +143,13 @@ PublishedFolder read_published(const std::filesystem::path& folder) {
   check(experts <= tensors, ErrorKind::config, file.string(),
         ": more experts than tensors: ", experts, " in all layers, the files hold ", tensors,
         " tensors");
-  out.tensors = stored.tensors().renamed(architecture.spelled);
+  out.tensors = stored.tensors();
+  if (const auto packed = packed_format(config, file.string())) {
+    out.tensors = unpacked(out.tensors, *packed, folder.string());
+    config.erase("quantization_config");
+  }
+  out.json = config.dump(2);
+  out.tensors = out.tensors.renamed(architecture.spelled);
   leave_out_absent_heads(out.config, architecture.names(out.config), out.tensors, file.string());
   take_rows(out.config, architecture.names(out.config), out.tensors, file.string());
   return out;

@@ -17,13 +17,14 @@ struct Pretrained {
   std::string config;  // config.json as it was read, to be written back with what Ingot ignores
 };
 
-// The same folder before a model is built from it: its tensors lie in the files.
+// The same folder before a model is built from it: its tensors lie in the files, but for those
+// that are packed (packed_weights.h).
 struct Architecture;
 struct PublishedFolder {
   const Architecture* architecture = nullptr;
   DecoderConfig config;  // complete; vocab counts the padding rows that the embedding has
-  TensorDict tensors;    // under published names, as names() spells them
-  std::string json;      // config.json
+  TensorDict tensors;    // under published names, as names() spells them; packed ones decoded
+  std::string json;      // config.json, of the tensors as they are here
 
   // Ours for a model of that shape, as views. Throws Error(format) listing what does not fit.
   TensorDict weights(const DecoderConfig& shape) const;

@@ -91,6 +91,32 @@ TEST_F(Convert, QuantizesToEveryTypeThatIsWritten) {
   }
 }
 
+TEST_F(Convert, QuantizesToFoldersOfIntegersThatOtherVerbsRead) {
+  for (const char* bits : {"8", "4"}) {
+    const std::string out = std::string("int") + bits;
+    const Json told = Json::parse(
+        output({"quantize", "model", out, "--bits", bits, "--group", "32", "--verify", "--json"}));
+    EXPECT_EQ(told["type"], out + " and f32");
+    EXPECT_GT(told["verify"]["ingot.verify.logits"], 0);
+    const Json config = parse_json_file(work / out / "config.json");
+    EXPECT_EQ(config["quantization_config"]["quant_method"], "compressed-tensors");
+    EXPECT_EQ(config["ingot_verify"]["logits"], told["verify"]["ingot.verify.logits"]);
+    const Words how = {"--ids", "--prompt", "5,6", "--tokens", "20", "--seed", "3"};
+    const std::string ids = output(joined({"generate", out}, how));
+    output({"convert", out, out + ".gguf"});  // the integers' values, as f32
+    EXPECT_EQ(output(joined({"generate", out + ".gguf"}, how)), ids);
+  }
+  EXPECT_LT(std::filesystem::file_size(work / "int4/model.safetensors"),
+            std::filesystem::file_size(work / "int8/model.safetensors"));
+  EXPECT_THAT(refusal({"quantize", "model", "x", "--bits", "5"}, 2), HasSubstr("--bits"));
+  EXPECT_THAT(refusal({"quantize", "model", "x.gguf", "--bits", "4"}, 2),
+              HasSubstr("--bits writes a folder"));
+  EXPECT_THAT(refusal({"quantize", "model", "x", "--bits", "4", "--type", "Q8_0"}, 2),
+              HasSubstr("give --type for a GGUF file (NAME.gguf), or --bits for a folder"));
+  EXPECT_THAT(refusal({"quantize", "model", "x"}, 2), HasSubstr("or --bits for a folder"));
+  EXPECT_FALSE(std::filesystem::exists(work / "x"));
+}
+
 TEST_F(Convert, RefusesWhatDiffersTooMuchAndLeavesNothing) {
   EXPECT_THAT(
       refusal({"quantize", "model", "x.gguf", "--type", "Q4_0", "--verify", "--max-growth", "0"},

@@ -130,7 +130,7 @@ TEST(GgufModels, FromAFolderAndBackAreBitwiseTheSame) {
     const StoredModel there = open_model(folder);
     write_gguf(there, work / "x.gguf", GgmlType::f32);
     const StoredModel back = open_model(work / "x.gguf");
-    write_folder(back, work / "back", there.dtype);
+    write_folder(back, work / "back", {.dtype = there.dtype});
     expect_same_tensors(SafetensorsSet(folder), SafetensorsSet(work / "back"));
     const Json before = parse_json_file(folder / "config.json");
     const Json after = parse_json_file(work / "back" / "config.json");
@@ -181,7 +181,7 @@ TEST(GgufModels, CarryGemmasOfTheUsualScaleBitForBit) {
     write_gguf(there, work / "x.gguf", GgmlType::f32);
     const StoredModel back = open_model(work / "x.gguf");
     expect_same_logits(there, back);
-    write_folder(back, work / "back", DType::f32);
+    write_folder(back, work / "back", {.dtype = DType::f32});
     expect_same_parameters(work / "hf", work / "back");
   }
 }
@@ -222,7 +222,7 @@ TEST(GgufModels, CarryEveryFamily) {
       const StoredModel bare = open_model(work / "y.gguf");
       EXPECT_LT(normwise_error(load_stored(bare, DType::f32).model->logits(ids), expected), 1e-5);
     }
-    write_folder(kept, work / "back", there.dtype);
+    write_folder(kept, work / "back", {.dtype = there.dtype});
     expect_same_parameters(folder, work / "back");
   }
   std::cout << "carried:" << carried << "\nrefused:" << refused << '\n';

@@ -215,7 +215,7 @@ TEST(MultiToken, DeepseekV3KeepsItsHeadUnderThePublishedNames) {
   for (const auto& [name, value] : model.parameters()) {
     EXPECT_TRUE(same_bits(value, back.model->parameters().at(name))) << name;
   }
-  write_folder(open_model(work / "hf"), work / "again", DType::f32);
+  write_folder(open_model(work / "hf"), work / "again", {.dtype = DType::f32});
   EXPECT_EQ(SafetensorsSet(work / "again").names(), files.names());
 }
 
@@ -263,7 +263,7 @@ TEST(MultiToken, OtherFamiliesAreSavedInOurFormatAndExportedWithoutHeadsWhereTha
   EXPECT_EQ(there.config.mtp, (MultiTokenConfig{2, "parallel"}));
   const StoredModel without = without_heads(there);
   EXPECT_EQ(without.model_type, "llama");
-  write_folder(without, work / "llama", DType::f32);
+  write_folder(without, work / "llama", {.dtype = DType::f32});
   EXPECT_FALSE(parse_json_file(work / "llama/config.json").contains("decoder"));
   EXPECT_TRUE(same_bits(load_pretrained(work / "llama").model->logits(text({3, 1, 4})),
                         load_pretrained(work / "own").model->logits(text({3, 1, 4}))));
