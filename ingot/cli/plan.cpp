@@ -21,6 +21,7 @@ using Json = nlohmann::ordered_json;
 Json memory_json(const MemoryStats& memory) {
   Json out;
   out["peak"] = memory.peak_total;
+  out["on_disk"] = memory.on_disk_peak;
   for (int64_t i = 0; i < purposes; ++i) {
     out[std::string(name(static_cast<Purpose>(i)))] = memory.at_peak[static_cast<size_t>(i)];
   }
@@ -34,6 +35,9 @@ void print_memory(const char* title, const MemoryStats& memory) {
     if (bytes > 0) {
       fmt::print("  {} {}", name(static_cast<Purpose>(i)), text_bytes(bytes));
     }
+  }
+  if (memory.on_disk_peak > 0) {
+    fmt::print("  and on disk {}", text_bytes(memory.on_disk_peak));
   }
   fmt::print("\n");
 }

@@ -13,21 +13,38 @@
 namespace ingot {
 namespace {
 
-constexpr std::array<std::string_view, 28> changeable = {
-    "evaluate.every",     "evaluate.batches",
-    "evaluate.batch",     "evaluate.sets",
-    "evaluate.patience",  "evaluate.min_gain",
-    "evaluate.gap",       "checkpoint.every",
-    "checkpoint.keep",    "checkpoint.keep_every",
-    "checkpoint.best",    "checkpoint.background",
-    "sample.prompt",      "sample.tokens",
-    "sample.temperature", "sample.every",
-    "numbers.diagnose",   "numbers.recheck",
-    "numbers.seal",       "numbers.non_finite",
-    "track.store",        "track.tensorboard",
-    "track.report",       "train.recompute",
-    "data.files",         "data.store",
-    "train.until",        "numbers.checksums",
+constexpr std::array<std::string_view, 31> changeable = {
+    "evaluate.every",
+    "evaluate.batches",
+    "evaluate.batch",
+    "evaluate.sets",
+    "evaluate.patience",
+    "evaluate.min_gain",
+    "evaluate.gap",
+    "checkpoint.every",
+    "checkpoint.keep",
+    "checkpoint.keep_every",
+    "checkpoint.best",
+    "checkpoint.background",
+    "sample.prompt",
+    "sample.tokens",
+    "sample.temperature",
+    "sample.every",
+    "numbers.diagnose",
+    "numbers.recheck",
+    "numbers.seal",
+    "numbers.non_finite",
+    "track.store",
+    "track.tensorboard",
+    "track.report",
+    "train.recompute",
+    "data.files",
+    "data.store",
+    "train.until",
+    "numbers.checksums",
+    "train.offload",
+    "train.offload_to",
+    "train.recompute_layers",
 };
 
 // The model's values before the recipe's: those of a trained model, or of a family.
@@ -143,6 +160,10 @@ void check_recipe(const Recipe& recipe) {
         "data.anneal_files: are read while a wsd schedule in steps decays: schedule.kind is ",
         recipe.schedule.kind, ", unit ", recipe.schedule.unit,
         "; set schedule.kind = \"wsd\", or leave them out");
+  for (const std::string& what : recipe.train.offload) {
+    check(what == "optimizer" || what == "activations", ErrorKind::config, "train.offload: \"",
+          what, "\" cannot lie in files; known are optimizer and activations");
+  }
   check(recipe.optim.kind != "sophia_g" || learns_tokens(recipe), ErrorKind::config,
         "optim.kind: \"sophia_g\" draws next tokens from the model, which kind = \"", recipe.kind,
         "\" does not learn; choose another, such as \"sophia_h\"");

@@ -66,6 +66,9 @@ struct LoopConfig {
   double neftune = 0;
   std::vector<std::string> freeze;
   bool recompute = false;
+  int64_t recompute_layers = 0;
+  std::vector<std::string> offload;
+  std::string offload_to;
   bool fit = false;
 
   template <class V>
@@ -93,6 +96,12 @@ struct LoopConfig {
     v("freeze", freeze, "patterns of parameters that are not trained, such as layers.0.**");
     v("recompute", recompute,
       "keep no activations inside a block, compute them again in the backward");
+    v("recompute_layers", recompute_layers, at_least(0),
+      "how many blocks recompute, the first ones; 0: all");
+    v("offload", offload,
+      "what lies in files that the system writes out when memory gets short: optimizer, "
+      "activations");
+    v("offload_to", offload_to, "folder of these files; empty: the run's");
     v("fit", fit,
       "at the start of a run, raise accumulate to the least that fits in the memory available");
   }

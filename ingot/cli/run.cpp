@@ -247,6 +247,9 @@ void finish(Session& session, const RunFolder& folder, Saver& saver, RunObserver
       "trained {} tokens; held-out {:.4f} nats, {:.4f} bits per byte; peak memory {}\n",
       text_count(static_cast<double>(session.state.tokens)), found.loss, found.bits(),
       text_bytes(allocator(cpu_device).stats().peak_total));
+  if (const int64_t on_disk = allocator(cpu_device).stats().on_disk_peak; on_disk > 0) {
+    std::cout << "train.offload kept " << text_bytes(on_disk) << " on disk\n";
+  }
   std::cout << session.tokens_per_parameter(session.state.tokens).text() << '\n';
   std::cout << "plan against actual: " << comparison << '\n';
   if (session.adapters() != nullptr) {
@@ -276,6 +279,7 @@ bool run_recipe(const RunOptions& options) {
   }
   RunFolder folder(folder_path(options));
   folder.open(options.resume);
+  place_memory(recipe, cpu_device, folder.path());
   std::optional<SavedRun> saved;
   if (options.resume || !options.branch.empty()) {
     saved = found_run(folder, options, recipe, data);

@@ -57,6 +57,7 @@ RunPlan rehearsed(const std::function<Rehearsal()>& build, const CheckpointConfi
 }
 
 RunPlan plan_run(const Recipe& recipe) {
+  place_memory(recipe, meta_device, "meta");
   std::unique_ptr<Session> session;
   const LoopConfig& loop = recipe.train;
   const int64_t rows = run_kind(recipe.kind).rows;
@@ -133,6 +134,7 @@ std::vector<Candidate> candidates(const PlannedRecipe& recipe) {
     add({recompute}, 4, "both of these");
     add({recompute}, 16, "both of these");
   }
+  add({R"(train.offload=["optimizer"])"}, 1, "what the update reads lies on disk");
   if (recipe.dtype == "f32") {
     add({"dtype=bf16"}, 1, "products rounded to bf16");
     add({"dtype=bf16", recompute}, 8, "products rounded to bf16, recomputation");

@@ -176,7 +176,9 @@ Session::Session(const Recipe& recipe, Device device, const AddedRows& added)
   }
   for (size_t i = 0; i < model_->layers.size(); ++i) {
     model_->layers[i]->wrap(named_part(concat("layers.", i)));
-    if (recipe_.train.recompute) {
+    const int64_t recomputed_layers = recipe_.train.recompute_layers;
+    if (recipe_.train.recompute &&
+        (recomputed_layers == 0 || static_cast<int64_t>(i) < recomputed_layers)) {
       model_->layers[i]->wrap(
           [](const nn::Block::Run& run, const Tensor& x) { return recomputed(run, x); });
     }
@@ -313,6 +315,16 @@ Batch shape_batch(int64_t batch, int64_t sequence) {
   out.ids = empty({batch, sequence}, DType::i64, meta_device);
   out.labels = empty({batch, sequence}, DType::i64, meta_device);
   return out;
+}
+
+void place_memory(const Recipe& recipe, Device device, const std::filesystem::path& folder) {
+  const LoopConfig& loop = recipe.train;
+  for (const Purpose purpose : {Purpose::optimizer, Purpose::activations}) {
+    const bool there =
+        std::ranges::find(loop.offload, std::string(name(purpose))) != loop.offload.end();
+    const auto where = loop.offload_to.empty() ? folder : std::filesystem::path(loop.offload_to);
+    allocator(device).keep_on_disk(purpose, there ? where : std::filesystem::path());
+  }
 }
 
 }  // namespace ingot

@@ -83,4 +83,8 @@ Batch with_drawn_labels(const Decoder& model, const Batch& batch);
 // A batch of shapes alone, for the meta device.
 Batch shape_batch(int64_t batch, int64_t sequence);
 
+// Where the large blocks of that device's memory lie from now on: those that train.offload names in
+// files below `folder`. Before a session is built on it, and while none lives.
+void place_memory(const Recipe& recipe, Device device, const std::filesystem::path& folder);
+
 }  // namespace ingot

@@ -3,8 +3,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string_view>
 #include <vector>
 
@@ -40,6 +42,8 @@ struct MemoryStats {
   int64_t allocations = 0;   // requests served, from the cache or not
   int64_t system_calls = 0;  // requests that went to the operating system
   int64_t reserved = 0;      // bytes held from the operating system, in use or cached
+  int64_t on_disk = 0;       // bytes in use in files (Allocator::keep_on_disk), not counted above
+  int64_t on_disk_peak = 0;
 };
 
 // Bytes are 64-byte aligned; freed blocks are kept and handed out again to requests of the same
@@ -60,6 +64,12 @@ class Allocator {
   std::byte* allocate(int64_t bytes, Purpose purpose);
   void free(std::byte* data, int64_t bytes, Purpose purpose);
 
+  // Later blocks of 2 MiB and more for `purpose` lie in files without a name below `folder`, which
+  // the system writes out and reads back as other memory is needed. They are counted as on_disk.
+  // An empty folder: in memory again. Only while no such block is live for that purpose. allocate()
+  // then throws Error(io) where the folder has no room or cannot be written.
+  void keep_on_disk(Purpose purpose, const std::filesystem::path& folder);
+
   // Counts live bytes under another purpose.
   void recount(int64_t bytes, Purpose from, Purpose to);
 
@@ -68,12 +78,19 @@ class Allocator {
   void release_cache();  // gives cached blocks back to the system
 
  private:
+  bool goes_to_disk(int64_t bytes, Purpose purpose) const;
+  void count(int64_t bytes, Purpose purpose, int64_t sign);
   std::byte* take(int64_t block);
+  std::byte* take_file(int64_t block, Purpose purpose);
 
   DeviceKind kind_;
   mutable std::mutex mutex_;
   MemoryStats stats_;
   std::map<int64_t, std::vector<std::byte*>> cache_;  // block size → free blocks
+  std::array<std::filesystem::path, purposes> folders_;
+  std::array<int64_t, purposes> large_{};  // bytes in use of blocks that could lie in files
+  std::set<std::byte*> in_files_;          // blocks, in use or free
+  std::map<int64_t, std::vector<std::byte*>> file_cache_;  // block size → free ones of these
 };
 
 // The allocator of a device: the device table is this function's.

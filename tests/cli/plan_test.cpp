@@ -72,6 +72,82 @@ TEST_F(Plan, IsThePeakThatTheRunReaches) {
   fmt::print("largest difference between planned and reached peak: {:.3f} %\n", 100 * largest);
 }
 
+// What lies on disk is no memory; the weights are those of a run in memory, to the bit.
+TEST_F(Plan, RunsWithStateAndActivationsOnDiskAreTheSameInLessMemory) {
+  const Workplace work;
+  const Words size = set_all({"model.width=256", "model.hidden=2048", "train.steps=3",
+                              "train.sequence=64", "train.batch=8", "evaluate.every=0"});
+  const Words offload = set_all({R"(train.offload=["optimizer","activations"])"});
+  const auto peak = [&](const Words& words) {
+    const Outcome outcome = work.run(joined({"plan", "tiny.toml", "--json"}, words));
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return Json::parse(outcome.out)["memory"]["train"];
+  };
+  const Json in_memory = peak(size);
+  const Json on_disk = peak(joined(size, offload));
+  EXPECT_EQ(in_memory["on_disk"], 0);
+  EXPECT_GT(on_disk["on_disk"], 8 << 20);
+  EXPECT_LT(on_disk["peak"].get<int64_t>(), in_memory["peak"].get<int64_t>() * 2 / 3);
+  // The moments, 8 bytes a parameter, are what leaves memory.
+  const Json state = peak(joined(size, set_all({R"(train.offload=["optimizer"])"})));
+  EXPECT_EQ(in_memory["optimizer"].get<int64_t>() - state["optimizer"].get<int64_t>(),
+            state["on_disk"].get<int64_t>());
+  EXPECT_LT(state["optimizer"].get<int64_t>(), in_memory["optimizer"].get<int64_t>() / 4);
+  ASSERT_EQ(work.run(work.train("a", size)).code, 0);
+  const Outcome outcome = work.run(work.train("b", joined(size, offload)));
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(content(work / "b/model/model.safetensors"),
+            content(work / "a/model/model.safetensors"));
+  EXPECT_EQ(std::stod(logged(work / "b", "memory").back().substr(2)),
+            on_disk["peak"].get<double>());
+  const Outcome refused =
+      work.run(work.train("c", joined(size, set_all({R"(train.offload=["gradients"])"}))));
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("train.offload: \"gradients\" cannot lie in files"));
+}
+
+// A deep model keeps an input of each block and the activations of one; dropout repeats its masks.
+TEST_F(Plan, RecomputingADeepModelTakesLessThanHalfTheActivationsAndGivesTheSameWeights) {
+  const Workplace work;
+  const Words deep = {"model.layers=24", "model.dropout=0.1", "train.steps=2",
+                      "train.batch=8",   "evaluate.every=0",  "train.sequence=32"};
+  const auto planned = [&](const Words& settings) {
+    const Outcome outcome = work.run(joined({"plan", "tiny.toml", "--json"}, set_all(settings)));
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return Json::parse(outcome.out);
+  };
+  const Words recomputing = joined(deep, {"train.recompute=true"});
+  const Json kept = planned(deep);
+  const Json again = planned(recomputing);
+  EXPECT_LE(again["memory"]["train"]["activations"].get<double>(),
+            0.4 * kept["memory"]["train"]["activations"].get<double>());
+  EXPECT_LE(again["flops_per_step"].get<double>(), 4.0 / 3 * kept["flops_per_step"].get<double>());
+  ASSERT_EQ(work.run(work.train("kept", set_all(deep))).code, 0);
+  ASSERT_EQ(work.run(work.train("again", set_all(recomputing))).code, 0);
+  EXPECT_EQ(content(work / "again/model/model.safetensors"),
+            content(work / "kept/model/model.safetensors"));
+  EXPECT_EQ(logged(work / "again", "loss"), logged(work / "kept", "loss"));
+}
+
+TEST_F(Plan, RecomputesAsManyLayersAsItIsTold) {
+  const Workplace work;
+  const auto peak = [&](const Words& settings) {
+    const Words all = joined({"model.layers=4", "train.batch=8"}, settings);
+    const Outcome outcome = work.run(joined({"plan", "tiny.toml", "--json"}, set_all(all)));
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    const Json plan = Json::parse(outcome.out);
+    return std::pair(plan["memory"]["train"]["peak"].get<int64_t>(),
+                     plan["flops_per_step"].get<int64_t>());
+  };
+  const auto none = peak({});
+  const auto two = peak({"train.recompute=true", "train.recompute_layers=2"});
+  const auto all = peak({"train.recompute=true"});
+  EXPECT_LT(two.first, none.first);
+  EXPECT_LT(all.first, two.first);
+  EXPECT_EQ(two.second - none.second, all.second - two.second);  // arithmetic of two layers each
+  EXPECT_EQ(peak({"train.recompute=true", "train.recompute_layers=4"}), all);
+}
+
 TEST_F(Plan, SaysWhatTheRunWillTake) {
   const Workplace work;
   const Outcome planned = work.run({"plan", "tiny.toml", "--json"});

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "ingot/base/error.h"
+#include "tests/support/paths.h"
 
 namespace ingot {
 namespace {
@@ -24,6 +25,68 @@ TEST(Allocator, AlignsEveryBlockTo64Bytes) {
     std::memset(data, 1, static_cast<size_t>(bytes));
     memory.free(data, bytes, Purpose::activations);
   }
+}
+
+// Large blocks of that purpose only; they are counted apart, used again, and readable as others.
+TEST(Allocator, KeepsAPurposeInFilesThatNoNameLeadsTo) {
+  const testing::TemporaryFolder folder;
+  Allocator memory(DeviceKind::cpu);
+  memory.keep_on_disk(Purpose::optimizer, folder.path());
+  constexpr int64_t large = 3 << 20;
+  std::byte* first = memory.allocate(large, Purpose::optimizer);
+  std::byte* other = memory.allocate(large, Purpose::parameters);
+  std::byte* small = memory.allocate(1000, Purpose::optimizer);
+  std::memset(first, 7, large);
+  EXPECT_EQ(first[large - 1], std::byte{7});
+  MemoryStats stats = memory.stats();
+  EXPECT_EQ(stats.on_disk, large);
+  EXPECT_EQ(stats.live_total, large + 1024);
+  EXPECT_EQ(stats.live[index_of(Purpose::optimizer)], 1024);
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+  EXPECT_THROW(memory.keep_on_disk(Purpose::optimizer, {}), Error);  // some are in use
+  memory.free(first, large, Purpose::optimizer);
+  EXPECT_EQ(memory.allocate(large, Purpose::optimizer), first);
+  memory.free(first, large, Purpose::optimizer);
+  memory.free(other, large, Purpose::parameters);
+  memory.free(small, 1000, Purpose::optimizer);
+  stats = memory.stats();
+  EXPECT_EQ(stats.on_disk, 0);
+  EXPECT_EQ(stats.on_disk_peak, large);
+  EXPECT_EQ(stats.live_total, 0);
+  memory.keep_on_disk(Purpose::optimizer, {});
+  std::byte* again = memory.allocate(large, Purpose::optimizer);
+  EXPECT_EQ(memory.stats().on_disk, 0);
+  memory.free(again, large, Purpose::optimizer);
+}
+
+TEST(Allocator, CountsWhatLiesOnDiskOnTheMetaDeviceToo) {
+  Allocator memory(DeviceKind::meta);
+  memory.keep_on_disk(Purpose::activations, "anywhere");
+  memory.allocate(5 << 20, Purpose::activations);
+  memory.recount(5 << 20, Purpose::activations, Purpose::gradients);  // in memory from now on
+  EXPECT_EQ(memory.stats().on_disk, 0);
+  EXPECT_EQ(memory.stats().on_disk_peak, 5 << 20);
+  EXPECT_EQ(memory.stats().live[index_of(Purpose::gradients)], 5 << 20);
+  memory.free(nullptr, 5 << 20, Purpose::gradients);
+  EXPECT_EQ(memory.stats().live_total, 0);
+}
+
+TEST(Allocator, NamesTheFolderThatCannotHoldIt) {
+  Allocator memory(DeviceKind::cpu);
+  memory.keep_on_disk(Purpose::optimizer, "/nonexistent/folder");
+  try {
+    memory.allocate(3 << 20, Purpose::optimizer);
+    ADD_FAILURE() << "allocated";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::io);
+    EXPECT_NE(
+        std::string(error.what())
+            .find("/nonexistent/folder: cannot hold 3145728 bytes of optimizer: No such file or "
+                  "directory; make room, or name another folder in train.offload_to"),
+        std::string::npos)
+        << error.what();
+  }
+  EXPECT_EQ(memory.stats().on_disk, 0);
 }
 
 TEST(Allocator, AsksTheSystemForNothingInSteadyState) {
