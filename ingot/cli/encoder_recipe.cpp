@@ -8,6 +8,10 @@
 namespace ingot {
 namespace {
 
+bool is_encoder_kind(const std::optional<std::string>& kind) {
+  return kind && (*kind == "mlm" || *kind == "classify" || *kind == "embed");
+}
+
 // Keys of other kinds: the first that is set is named.
 void check_encoder_effects(const EncoderRecipe& recipe) {
   EncoderRecipe start;
@@ -17,7 +21,7 @@ void check_encoder_effects(const EncoderRecipe& recipe) {
   start.model = recipe.model;
   for (const Difference& difference : diff_configs(start, recipe)) {
     const std::string& key = difference.path;
-    const bool for_others = key == "evaluate.min_gain" ||
+    const bool for_others = key == "evaluate.min_gain" || key == "track.report" ||
                             (key.starts_with("masking.") && recipe.kind != "mlm") ||
                             (key.starts_with("embed.") && recipe.kind != "embed");
     check(!for_others, ErrorKind::config, key, ": has no effect with kind = \"", recipe.kind,
@@ -75,8 +79,11 @@ EncoderRecipe assemble(std::vector<Setting> settings, const std::vector<std::str
 
 bool is_encoder_recipe(const std::filesystem::path& path,
                        const std::vector<std::string>& assignments) {
-  const auto kind = chosen_text(toml_file_settings(path), assignments, "kind");
-  return kind && (*kind == "mlm" || *kind == "classify" || *kind == "embed");
+  return is_encoder_kind(chosen_text(toml_file_settings(path), assignments, "kind"));
+}
+
+bool is_encoder_text(const std::string& toml, const std::string& name) {
+  return is_encoder_kind(chosen_text(toml_settings(toml, name), {}, "kind"));
 }
 
 EncoderRecipe read_encoder_recipe(const std::filesystem::path& path,

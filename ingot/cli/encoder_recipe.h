@@ -69,6 +69,7 @@ struct EncoderRecipe {
   EvaluateConfig evaluate;
   CheckpointConfig checkpoint;
   NumbersConfig numbers;
+  TrackConfig track;
 
   template <class V>
   void describe(V& v) {
@@ -86,12 +87,15 @@ struct EncoderRecipe {
     v.group("evaluate", evaluate, "measuring on held-out rows");
     v.group("checkpoint", checkpoint, "saving");
     v.group("numbers", numbers, "values that are not finite, spikes, silent corruption");
+    v.group("track", track, "records of the run");
   }
 };
 
 // Whether a recipe is one of these, by its kind.
 bool is_encoder_recipe(const std::filesystem::path& path,
                        const std::vector<std::string>& assignments);
+// The same of a recipe's text; `name` stands for it in messages.
+bool is_encoder_text(const std::string& toml, const std::string& name);
 // As read_recipe and parse_recipe.
 EncoderRecipe read_encoder_recipe(const std::filesystem::path& path,
                                   const std::vector<std::string>& assignments);

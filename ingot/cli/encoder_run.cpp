@@ -12,12 +12,14 @@
 #include "ingot/base/text_size.h"
 #include "ingot/cli/encoder_session.h"
 #include "ingot/cli/run_folder.h"
+#include "ingot/cli/run_tracker.h"
 #include "ingot/cli/text_codec.h"
 #include "ingot/train/console.h"
 #include "ingot/train/journal.h"
 #include "ingot/train/machine_peak.h"
 #include "ingot/train/run_log.h"
 #include "ingot/train/saver.h"
+#include "ingot/train/tensorboard.h"
 
 namespace ingot {
 namespace {
@@ -25,9 +27,11 @@ namespace {
 // Measures every so many steps, after the saver has saved.
 class Validator : public Observer {
  public:
+  using Told = std::function<void(int64_t step, const Evaluation& found)>;
+
   Validator(EncoderSession& session, const EncoderRecipe& recipe, const EncoderData& data,
-            RunLog& log)
-      : session_(session), recipe_(recipe), data_(data), log_(log) {}
+            RunLog& log, Told told)
+      : session_(session), recipe_(recipe), data_(data), log_(log), told_(std::move(told)) {}
 
   void after_step(const TrainState& state, const StepReport&) override {
     const int64_t every = recipe_.evaluate.every;
@@ -44,6 +48,7 @@ class Validator : public Observer {
     const Evaluation found =
         evaluate(session_.objective(), batches, data_.validation, *session_.model().randomness());
     log_.evaluated(step, found);
+    told_(step, found);
     log_info(fmt::format("step {}: held-out loss {:.4f}", step, found.loss));
     return found;
   }
@@ -53,6 +58,7 @@ class Validator : public Observer {
   const EncoderRecipe& recipe_;
   const EncoderData& data_;
   RunLog& log_;
+  Told told_;
 };
 
 SavedRun found_run(const RunFolder& folder, const EncoderRecipe& recipe, const EncoderData& data) {
@@ -167,22 +173,44 @@ bool run_encoder_recipe(const RunOptions& options) {
   RunLog log(folder.log(), session.state.step, peak);
   Journal journal(folder.journal(), session.state.step, recipe.seed);
   Console console(session.state.step, recipe.train.steps, peak, false);
-  Validator validator(session, recipe, data, log);
+  const TrackedRun run = {to_toml(recipe),         data.hash,          recipe.model.from,
+                          session.model().count(), recipe.train.steps, recipe.track.store};
+  RunTracker tracker(folder, run, session.state);
+  std::optional<Tensorboard> events;
+  if (recipe.track.tensorboard) {
+    events.emplace(folder.path() / "tensorboard", session.state.step);
+  }
+  Validator validator(session, recipe, data, log, [&](int64_t step, const Evaluation& found) {
+    tracker.evaluated(step, found);
+    if (events) {
+      events->evaluated(step, found);
+    }
+  });
   Training training = session.training(data.batch);
-  training.observers = {&log, &journal, &saver, &validator, &console};
+  training.observers = {&log, &journal, &tracker, &saver, &validator, &console};
+  if (events) {
+    training.observers.push_back(&*events);
+  }
   training.before_update = [&saver] { saver.flush(); };
   let_rewind(training, folder, saver, log, journal, session.optimizer());
   training.stop = stop_requested;
   allocator(cpu_device).reset_peak();
-  train(session.state, training);
-  console.finish();
-  if (session.state.step < recipe.train.steps) {
-    saver.save(session.state);
-    saver.flush();
-    log_info("stopped at step ", session.state.step, ", saved; continue with --resume");
-    return false;
+  try {
+    train(session.state, training);
+    console.finish();
+    if (session.state.step < recipe.train.steps) {
+      saver.save(session.state);
+      saver.flush();
+      tracker.end("stopped");
+      log_info("stopped at step ", session.state.step, ", saved; continue with --resume");
+      return false;
+    }
+    finish(session, recipe, data, folder, saver, validator, options.json);
+    tracker.end("finished");
+  } catch (const Error& error) {
+    tracker.end(error.kind() == ErrorKind::numeric ? "diverged" : "failed");
+    throw;
   }
-  finish(session, recipe, data, folder, saver, validator, options.json);
   return true;
 }
 

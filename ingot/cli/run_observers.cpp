@@ -1,5 +1,6 @@
 #include "ingot/cli/run_observers.h"
 
+#include "ingot/base/config_toml.h"
 #include "ingot/base/files.h"
 #include "ingot/base/signals.h"
 #include "ingot/cli/report.h"
@@ -32,8 +33,10 @@ RunObservers::RunObservers(Session& session, const RunData& data, const RunFolde
   if (recipe.track.tensorboard) {
     events_ = std::make_unique<Tensorboard>(folder.path() / "tensorboard", step);
   }
-  tracker_ = std::make_unique<RunTracker>(folder, recipe, data.hash, parent,
-                                          session.model().count(), session.state);
+  const TrackedRun run = {
+      to_toml(recipe),         data.hash,          !parent.empty() ? parent : recipe.model.from,
+      session.model().count(), recipe.train.steps, recipe.track.store};
+  tracker_ = std::make_unique<RunTracker>(folder, run, session.state);
   console_ = std::make_unique<Console>(step, recipe.train.steps, peak_flops,
                                        data.codec.tokenizer() == nullptr);
   validator_ =

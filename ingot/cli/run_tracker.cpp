@@ -5,7 +5,6 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
-#include "ingot/base/config_toml.h"
 #include "ingot/base/cpu_features.h"
 #include "ingot/base/files.h"
 #include "ingot/base/hash.h"
@@ -123,23 +122,22 @@ void RunTracker::with_store(F&& f) {
   }
 }
 
-RunTracker::RunTracker(const RunFolder& folder, const Recipe& recipe, const std::string& data_hash,
-                       const std::string& parent, int64_t parameters, const TrainState& state)
+RunTracker::RunTracker(const RunFolder& folder, const TrackedRun& run, const TrainState& state)
     : folder_(folder) {
   std::error_code none;
   record_.path = fs::weakly_canonical(folder.path(), none).string();
   record_.host = host_name();
   record_.processor = machine().model;
   record_.git = git_commit();
-  record_.recipe = to_toml(recipe);
-  record_.data_hash = data_hash;
-  record_.parent = !parent.empty() ? parent : recipe.model.from;
-  record_.parameters = parameters;
-  record_.steps = recipe.train.steps;
+  record_.recipe = run.recipe;
+  record_.data_hash = run.data_hash;
+  record_.parent = run.parent;
+  record_.parameters = run.parameters;
+  record_.steps = run.steps;
   record_.step = state.step;
   record_.tokens = state.tokens;
   record_.status = "running";
-  usable_ = recipe.track.store;
+  usable_ = run.store;
   identify(folder, record_);
   with_store([&](RunStore& store) {
     record_.binary_hash = hash_file("/proc/self/exe");

@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "ingot/cli/recipe.h"
 #include "ingot/cli/run_folder.h"
 #include "ingot/cli/run_store.h"
 #include "ingot/train/evaluate.h"
@@ -12,12 +11,21 @@
 
 namespace ingot {
 
+// What a run is, as the store keeps it.
+struct TrackedRun {
+  std::string recipe;  // as TOML
+  std::string data_hash;
+  std::string parent;  // the checkpoint or model that it began from
+  int64_t parameters = 0;
+  int64_t steps = 0;
+  bool store = true;  // false: the record is kept in memory alone
+};
+
 // Keeps the record of a run in the store beside its folder. A store that cannot be used is a
 // warning: the run goes on without.
 class RunTracker : public Observer {
  public:
-  RunTracker(const RunFolder& folder, const Recipe& recipe, const std::string& data_hash,
-             const std::string& parent, int64_t parameters, const TrainState& state);
+  RunTracker(const RunFolder& folder, const TrackedRun& run, const TrainState& state);
 
   void after_step(const TrainState& state, const StepReport& report) override;
   void evaluated(int64_t step, const Evaluation& evaluation);

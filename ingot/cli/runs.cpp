@@ -9,12 +9,13 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <variant>
 
 #include "ingot/base/files.h"
 #include "ingot/base/text_size.h"
 #include "ingot/cli/ckpt_bisect.h"
 #include "ingot/cli/commands.h"
-#include "ingot/cli/recipe.h"
+#include "ingot/cli/encoder_recipe.h"
 #include "ingot/cli/run_store.h"
 #include "ingot/train/journal.h"
 #include "ingot/train/time_ledger.h"
@@ -173,12 +174,26 @@ std::optional<Bisection> bisected(const RunRecord& a, const RunRecord& b) {
   }
 }
 
+using AnyRecipe = std::variant<Recipe, EncoderRecipe>;
+
+AnyRecipe recipe_of(const RunRecord& run) {
+  if (is_encoder_text(run.recipe, run.name())) {
+    return parse_encoder_recipe(run.recipe, run.name());
+  }
+  return parse_recipe(run.recipe, run.name());
+}
+
+Fields fields_of_any(AnyRecipe& recipe) {
+  return std::visit([](auto& one) { return fields_of(one); }, recipe);
+}
+
 Json comparison(const RunRecord& a, const RunRecord& b) {
   Json out;
   out["runs"] = {a.id, b.id};
   out["recipe"] = Json::array();
-  for (const Difference& d :
-       diff_configs(parse_recipe(a.recipe, a.name()), parse_recipe(b.recipe, b.name()))) {
+  AnyRecipe of_first = recipe_of(a);
+  AnyRecipe of_second = recipe_of(b);
+  for (const Difference& d : diff(fields_of_any(of_first), fields_of_any(of_second))) {
     out["recipe"].push_back({{"key", d.path}, {"a", d.a}, {"b", d.b}});
   }
   for (const auto& [key, of_a, of_b] :

@@ -224,6 +224,39 @@ TEST_F(Encoders, KeepTheCheckpointsThatTheyAreToldTo) {
   EXPECT_EQ(kept, (std::vector<std::string>{"step-00000003", "step-00000006"}));
 }
 
+TEST_F(Encoders, AreRecordedComparedAndDrawnAsOtherRuns) {
+  const Words settings = {"train.steps=4", "evaluate.every=2"};
+  ASSERT_EQ(work.run(train("classify", "classes.jsonl", settings)).code, 0);
+  ASSERT_EQ(work.run(train("embed", "pairs.jsonl", joined(settings, {"optim.lr=2e-3"}))).code, 0);
+  const Outcome listed = work.run({"runs", "list", "--json", "--store", "."});
+  ASSERT_EQ(listed.code, 0) << listed.err;
+  const Json runs = Json::parse(listed.out);
+  ASSERT_EQ(runs.size(), 2U);
+  for (const Json& run : runs) {
+    EXPECT_EQ(run["status"], "finished");
+    EXPECT_EQ(run["step"], 4);
+  }
+  const Outcome compared =
+      work.run({"runs", "compare", "classify", "embed", "--json", "--store", "."});
+  ASSERT_EQ(compared.code, 0) << compared.err;
+  std::vector<std::string> differing;
+  for (const Json& one : Json::parse(compared.out)["recipe"]) {
+    differing.push_back(one["key"]);
+  }
+  EXPECT_EQ(differing, (std::vector<std::string>{"kind", "data.files", "optim.lr"}));
+  EXPECT_EQ(work.run({"runs", "show", "classify", "--store", "."}).code, 0);
+  EXPECT_FALSE(std::filesystem::is_empty(work / "classify/tensorboard"));
+  ASSERT_EQ(work.run(train("mlm", "text.txt",
+                           {"train.steps=1", "track.tensorboard=false", "track.store=false"}))
+                .code,
+            0);
+  EXPECT_FALSE(std::filesystem::exists(work / "mlm/tensorboard"));
+  EXPECT_EQ(Json::parse(work.run({"runs", "list", "--json", "--store", "."}).out).size(), 2U);
+  const Outcome refused = work.run(train("mlm", "text.txt", {"track.report=false"}));
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("track.report: has no effect"));
+}
+
 TEST_F(Encoders, SayWhatIsWrongWithTheirData) {
   const auto refused = [&](const Words& words, int code, const std::string& text) {
     const Outcome outcome = work.run(words);

@@ -252,6 +252,46 @@ TEST_P(MatmulTypes, OfOneMatrixByManyGiveTheBitsOfEachAlone) {
   }
 }
 
+// Values whose sums round, of every length around the widths that vectors have.
+TEST(Matmul, OfFewRowsGivesEachRowTheBitsItHasAlone) {
+  constexpr int64_t most = 8;
+  constexpr int64_t columns = 37;
+  for (const DType dtype : {DType::f32, DType::bf16, DType::f16}) {
+    for (const int64_t inner : {5, 31, 32, 33, 127, 128, 160, 300, 519}) {
+      SCOPED_TRACE(concat(name(dtype), " ", inner));
+      Array a({most, inner}, dtype, 1);
+      Array b({columns, inner}, dtype, 2);
+      kernels::fill_normal(Cpu{}, 0, 1, {1, 0, 0}, a.view());
+      kernels::fill_normal(Cpu{}, 0, 1, {2, 0, 0}, b.view());
+      Array all({most, columns}, DType::f32, 0);
+      kernels::matmul(Cpu{}, a.view(), swapped(b.view()), all.view());
+      const std::vector<double> left = a.values();
+      const std::vector<double> right = b.values();
+      const std::vector<double> got = all.values();
+      for (int64_t m = 0; m < most; ++m) {
+        for (int64_t n = 0; n < columns; ++n) {
+          double sum = 0;
+          double size = 0;
+          for (int64_t k = 0; k < inner; ++k) {
+            const double term = left[static_cast<size_t>(m * inner + k)] *
+                                right[static_cast<size_t>(n * inner + k)];
+            sum += term;
+            size += std::abs(term);
+          }
+          EXPECT_NEAR(got[static_cast<size_t>(m * columns + n)], sum, 1e-6 * size);
+        }
+      }
+      for (int64_t rows = 1; rows < most; ++rows) {
+        Array some({rows, columns}, DType::f32, 0);
+        View few = a.view();
+        few.shape[0] = rows;
+        kernels::matmul(Cpu{}, few, swapped(b.view()), some.view());
+        EXPECT_EQ(std::memcmp(some.bytes.data(), all.bytes.data(), some.bytes.size()), 0) << rows;
+      }
+    }
+  }
+}
+
 TEST(Matmul, InsideAParallelRegionComputesEachProductWhole) {
   constexpr int workers = 3;
   Array a({120, 300}, DType::f32, 1);
