@@ -8,6 +8,7 @@
 #include "ingot/base/files.h"
 #include "ingot/base/log.h"
 #include "ingot/cli/commands.h"
+#include "ingot/cli/encoder_session.h"
 #include "ingot/cli/run_answers.h"
 #include "ingot/cli/run_data.h"
 #include "ingot/cli/run_folder.h"
@@ -31,15 +32,25 @@ bool same_bits(double a, double b) {
   return std::bit_cast<uint64_t>(a) == std::bit_cast<uint64_t>(b);
 }
 
+// A run as replaying goes through it.
+struct Rerun {
+  TrainState& state;
+  Optimizer& optimizer;
+  std::function<void()> restored;  // told when all is as in the checkpoint, or at the start
+  std::function<Training()> training;
+  std::function<Batch(int64_t sample)> batch;
+  std::function<std::vector<Source>(int64_t sample)> sources;
+};
+
 // How a step that ran again differs from what the journal says of it; empty where it does not.
-std::string difference(const StepReport& now, const JournalEntry& then, const RunData& data) {
+std::string difference(const StepReport& now, const JournalEntry& then, const Rerun& rerun) {
   for (size_t i = 0; i < then.batches.size(); ++i) {
     if (now.batches[i].hash == then.batches[i].hash) {
       continue;
     }
     std::string from;
     for (int64_t row = 0; row < then.batches[i].rows; ++row) {
-      for (const Source& source : data.sources(then.batches[i].sample + row)) {
+      for (const Source& source : rerun.sources(then.batches[i].sample + row)) {
         from += concat(from.empty() ? "" : ", ", source.file, " ", source.begin, " to ",
                        source.end - 1);
       }
@@ -78,42 +89,38 @@ struct Replayed {
   std::string difference;
 };
 
-Replayed replay(const Arguments& arguments, const RunFolder& folder, const Recipe& recipe,
-                const RunData& data) {
-  Session session(recipe, cpu_device, data.added);
+Replayed replay(const Arguments& arguments, const RunFolder& folder, const Rerun& rerun) {
   Replayed out;
-  if (const auto state =
-          restore_before(folder.checkpoints(), arguments.step, session.optimizer())) {
-    session.state = *state;
-    place_annealing(data, recipe, session.last_step());
+  if (const auto state = restore_before(folder.checkpoints(), arguments.step, rerun.optimizer)) {
+    rerun.state = *state;
   }
-  out.from = session.state.step;
-  prepare_answers(session, data, folder);
+  rerun.restored();
+  out.from = rerun.state.step;
   const auto entries = steps_between(folder, out.from, arguments.step);
-  Training training = session.training(data.batch);
+  Training training = rerun.training();
   const JournalEntry* entry = nullptr;
   // The samples that the run took, whatever it passed over.
   training.micro_batches = [&](int64_t) { return static_cast<int64_t>(entry->batches.size()); };
   training.batch = [&](int64_t) {
-    return data.batch(entry->batches.at(training.randomness->micro).sample);
+    return rerun.batch(entry->batches.at(training.randomness->micro).sample);
   };
   for (const JournalEntry& each : entries) {
     entry = &each;
-    out.report = train_step(session.state, training);
+    out.report = train_step(rerun.state, training);
     out.recorded = each;
     if (out.difference.empty()) {
-      out.difference = difference(out.report, each, data);
+      out.difference = difference(out.report, each, rerun);
       out.differing_step = out.difference.empty() ? 0 : each.step;
     }
   }
   return out;
 }
 
-Json documents_json(const JournalEntry& entry, const RunData& data) {
+Json documents_json(const JournalEntry& entry, const Rerun& rerun) {
   Json out = Json::array();
   for (const BatchRecord& batch : entry.batches) {
     for (int64_t row = 0; row < batch.rows; ++row) {
-      for (const Source& source : data.sources(batch.sample + row)) {
+      for (const Source& source : rerun.sources(batch.sample + row)) {
         out.push_back({{"sample", batch.sample + row},
                        {"file", source.file},
                        {"begin", source.begin},
@@ -133,7 +140,7 @@ void print_text(const Replayed& found, const Json& documents, bool tokens) {
             << (found.difference.empty()
                     ? std::string("  the same, bit for bit")
                     : concat("  differs since step ", found.differing_step, ": ", found.difference))
-            << "\ndocuments\n";
+            << (documents.empty() ? "\n" : "\ndocuments\n");
   for (const Json& one : documents) {
     std::cout << "  sample " << one["sample"] << "  " << one["file"].get<std::string>() << ", "
               << (tokens ? "tokens " : "bytes ") << one["begin"] << " to "
@@ -141,14 +148,9 @@ void print_text(const Replayed& found, const Json& documents, bool tokens) {
   }
 }
 
-void run(const Arguments& arguments) {
-  const RunFolder folder(arguments.run);
-  check(file_exists(folder.journal()), ErrorKind::io, arguments.run,
-        ": no journal.jsonl in it; give the folder of a run");
-  Recipe recipe = parse_recipe(read_file(folder.recipe()), folder.recipe().string());
-  const RunData data = open_run_data(recipe, folder.path().parent_path() / ".tokens");
-  const Replayed found = replay(arguments, folder, recipe, data);
-  const Json documents = documents_json(found.recorded, data);
+void show(const Arguments& arguments, const RunFolder& folder, const Rerun& rerun, bool tokens) {
+  const Replayed found = replay(arguments, folder, rerun);
+  const Json documents = documents_json(found.recorded, rerun);
   if (arguments.json) {
     Json out;
     out["step"] = found.recorded.step;
@@ -163,10 +165,48 @@ void run(const Arguments& arguments) {
     out["documents"] = documents;
     std::cout << out.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
   } else {
-    print_text(found, documents, !recipe.data.tokenizer.empty());
+    print_text(found, documents, tokens);
   }
   if (!found.difference.empty()) {
     throw CLI::RuntimeError(1);  // as diff(1)
+  }
+}
+
+void show_decoder(const Arguments& arguments, const RunFolder& folder, Recipe recipe) {
+  const RunData data = open_run_data(recipe, folder.path().parent_path() / ".tokens");
+  Session session(recipe, cpu_device, data.added);
+  const auto restored = [&] {
+    if (session.state.step > 0) {
+      place_annealing(data, recipe, session.last_step());
+    }
+    prepare_answers(session, data, folder);
+  };
+  show(arguments, folder,
+       {session.state, session.optimizer(), restored, [&] { return session.training(data.batch); },
+        data.batch, data.sources},
+       !recipe.data.tokenizer.empty());
+}
+
+void show_encoder(const Arguments& arguments, const RunFolder& folder,
+                  const EncoderRecipe& recipe) {
+  const EncoderData data = open_encoder_data(recipe);
+  EncoderSession session(recipe, data);
+  show(arguments, folder,
+       {session.state, session.optimizer(), [] {}, [&] { return session.training(data.batch); },
+        data.batch, [](int64_t) { return std::vector<Source>(); }},
+       !recipe.data.tokenizer.empty());
+}
+
+void run(const Arguments& arguments) {
+  const RunFolder folder(arguments.run);
+  check(file_exists(folder.journal()), ErrorKind::io, arguments.run,
+        ": no journal.jsonl in it; give the folder of a run");
+  const std::string name = folder.recipe().string();
+  const std::string text = read_file(folder.recipe());
+  if (is_encoder_text(text, name)) {
+    show_encoder(arguments, folder, parse_encoder_recipe(text, name));
+  } else {
+    show_decoder(arguments, folder, parse_recipe(text, name));
   }
 }
 

@@ -147,6 +147,18 @@ TEST_F(Encoders, RunsContinueBitForBit) {
 }
 
 // `ingot plan` of each kind against the peak of its run. Measured: see below.
+TEST_F(Encoders, StepsReplayBitForBit) {
+  for (const auto& [kind, file] : std::vector<std::pair<std::string, std::string>>{
+           {"mlm", "text.txt"}, {"embed", "pairs.jsonl"}}) {
+    ASSERT_EQ(work.run(train(kind, file, {"train.steps=5", "checkpoint.every=3"})).code, 0);
+    for (const char* step : {"2", "5"}) {
+      const Outcome outcome = work.run({"replay", kind, "--step", step, "--json"});
+      ASSERT_EQ(outcome.code, 0) << outcome.err;
+      EXPECT_EQ(Json::parse(outcome.out)["same"], true);
+    }
+  }
+}
+
 TEST_F(Encoders, StayWithinTheirPlan) {
   const std::vector<std::pair<std::string, std::string>> kinds = {
       {"mlm", "text.txt"}, {"classify", "classes.jsonl"}, {"embed", "pairs.jsonl"}};
