@@ -274,8 +274,8 @@ void add_quantize_command(CLI::App& program) {
   CLI::App* verb = program.add_subcommand(
       "quantize", "Write a model in fewer bits a weight: a GGUF file, or a folder of integers.");
   verb->footer(
-      "Examples: ingot quantize runs/kjv/model kjv.gguf --type Q4_K --verify\n"
-      "          ingot quantize runs/kjv/model kjv-int4 --bits 4 --group 64 --verify");
+      "Example: ingot quantize runs/kjv/model kjv.gguf --type Q4_K --verify\n"
+      "         ingot quantize runs/kjv/model kjv-int4 --bits 4 --group 64 --verify");
   auto arguments = std::make_shared<Arguments>();
   add_shared_options(*verb, *arguments);
   verb->add_option("out", arguments->out, "NAME.gguf, or with --bits a folder")->required();

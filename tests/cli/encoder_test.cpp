@@ -252,7 +252,8 @@ TEST_F(Encoders, AreRecordedComparedAndDrawnAsOtherRuns) {
       work.run({"runs", "compare", "classify", "embed", "--json", "--store", "."});
   ASSERT_EQ(compared.code, 0) << compared.err;
   std::vector<std::string> differing;
-  for (const Json& one : Json::parse(compared.out)["recipe"]) {
+  const Json comparison = Json::parse(compared.out);
+  for (const Json& one : comparison["recipe"]) {
     differing.push_back(one["key"]);
   }
   EXPECT_EQ(differing, (std::vector<std::string>{"kind", "data.files", "optim.lr"}));

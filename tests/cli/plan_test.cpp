@@ -75,8 +75,9 @@ TEST_F(Plan, IsThePeakThatTheRunReaches) {
 // What lies on disk is no memory; the weights are those of a run in memory, to the bit.
 TEST_F(Plan, RunsWithStateAndActivationsOnDiskAreTheSameInLessMemory) {
   const Workplace work;
-  const Words size = set_all({"model.width=256", "model.hidden=2048", "train.steps=3",
-                              "train.sequence=64", "train.batch=8", "evaluate.every=0"});
+  const Words size =
+      set_all({"model.width=256", "model.hidden=2048", "train.steps=3", "train.sequence=64",
+               "model.context=64", "train.batch=8", "evaluate.every=0"});
   const Words offload = set_all({R"(train.offload=["optimizer","activations"])"});
   const auto peak = [&](const Words& words) {
     const Outcome outcome = work.run(joined({"plan", "tiny.toml", "--json"}, words));
@@ -109,8 +110,8 @@ TEST_F(Plan, RunsWithStateAndActivationsOnDiskAreTheSameInLessMemory) {
 // A deep model keeps an input of each block and the activations of one; dropout repeats its masks.
 TEST_F(Plan, RecomputingADeepModelTakesLessThanHalfTheActivationsAndGivesTheSameWeights) {
   const Workplace work;
-  const Words deep = {"model.layers=24", "model.dropout=0.1", "train.steps=2",
-                      "train.batch=8",   "evaluate.every=0",  "train.sequence=32"};
+  const Words deep = {"model.layers=24",  "model.dropout=0.1", "train.steps=2",    "train.batch=8",
+                      "evaluate.every=0", "model.context=32",  "train.sequence=32"};
   const auto planned = [&](const Words& settings) {
     const Outcome outcome = work.run(joined({"plan", "tiny.toml", "--json"}, set_all(settings)));
     EXPECT_EQ(outcome.code, 0) << outcome.err;
