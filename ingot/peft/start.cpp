@@ -44,9 +44,14 @@ void start_from_weights(Adapters& adapters) {
   const PeftConfig& config = adapters.config();
   for (const Adapters::Entry& entry : adapters.entries()) {
     auto* lora = dynamic_cast<Lora*>(entry.adapter.get());
-    const bool real = entry.map->weight.device().kind != DeviceKind::meta;
-    if (lora != nullptr && config.init != "zero" && real) {
-      start(*lora, *entry.map, config);
+    if (lora != nullptr && config.init != "zero") {
+      const Tensor& weight = entry.map->weight;  // undefined where it is coded already
+      check(weight.defined(), ErrorKind::config, "peft.init: \"", config.init,
+            "\" starts from weights, and this base is kept in codes already; set peft.init = "
+            "\"zero\"");
+      if (weight.device().kind != DeviceKind::meta) {
+        start(*lora, *entry.map, config);
+      }
     }
     keep_in_few_bits(*entry.map, config.base);
   }

@@ -99,8 +99,9 @@ TEST_F(Plan, RunsWithStateAndActivationsOnDiskAreTheSameInLessMemory) {
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(content(work / "b/model/model.safetensors"),
             content(work / "a/model/model.safetensors"));
-  EXPECT_EQ(std::stod(logged(work / "b", "memory").back().substr(2)),
-            on_disk["peak"].get<double>());
+  const double planned = on_disk["peak"];
+  EXPECT_NEAR(std::stod(logged(work / "b", "memory").back().substr(2)), planned,
+              0.02 * planned);  // promised; measured: 0.003 %
   const Outcome refused =
       work.run(work.train("c", joined(size, set_all({R"(train.offload=["gradients"])"}))));
   EXPECT_EQ(refused.code, 2);
