@@ -47,8 +47,8 @@ TEST_F(SftCommands, TrainOnTheAnswersAndWriteAModelThatChats) {
   EXPECT_EQ(config["eos_token"], "<|im_end|>");
   const auto model = nlohmann::json::parse(content(work() / "run/model/config.json"));
   EXPECT_EQ(model["ingot"]["stage"], "sft");
-  for (const auto& token :
-       nlohmann::json::parse(content(work() / "run/model/tokenizer.json"))["added_tokens"]) {
+  const auto tokenizer = nlohmann::json::parse(content(work() / "run/model/tokenizer.json"));
+  for (const auto& token : tokenizer["added_tokens"]) {
     EXPECT_EQ(token["id"] == model["eos_token_id"], token["content"] == "<|im_end|>");
   }
   const Outcome doctor = work().run({"doctor", "run/model"});

@@ -36,7 +36,8 @@ struct Weights {
   }
   double mean() const {
     double sum = 0;
-    for (const float value : converted(p, DType::f32).values<float>()) {
+    const Tensor wide = converted(p, DType::f32);
+    for (const float value : wide.values<float>()) {
       sum += value;
     }
     return sum / 4096;
