@@ -7,10 +7,11 @@ Files are compiled several at once where only the time of a whole build counts (
 reading the same headers again and again is two thirds of it. What each file means must stay the same. So no two files
 of a group know a name that is local to one of them: if a file defines `read` in its unnamed namespace, no other file
 of its group, nor a header that the other includes, contains that word where a name could be looked up (not as a member,
-in a text or a comment); but two may give a name to the same thing (`using Json = …`). All files of a group open the same namespace. This relies on the format that tools/format.sh
-enforces: what stands in a namespace begins at the first column. A group ends at N lines (default 2500). Files that
-define a macro, take a name out of a namespace of the project (headers may use it for something else), or are compiled
-once for each instruction set, stay alone: they have no group and are not printed.
+in a text or a comment); but two may give a name to the same thing (`using Json = …`). All files of a group open the
+same namespace. This relies on the format that tools/format.sh enforces: what stands in a namespace begins at the first
+column. A group ends at N lines (default 2500). Files that define a macro, take a name out of a namespace of the project
+(headers may use it for something else), or are compiled once for each instruction set, stay alone: they have no group
+and are not printed.
 """
 import argparse
 import functools
