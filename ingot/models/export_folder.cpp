@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 
@@ -117,7 +118,7 @@ void add_packed(Plan& plan, const NamePair& pair, const Shape& shape, DType dtyp
   check(pair.stored == Stored::as_ours, ErrorKind::config, pair.theirs,
         ": this family stores maps as [In, Out], which compressed-tensors does not pack; write a "
         "GGUF file with --type");
-  const quant::PackedGroups groups = {format.bits, format.group > 0 ? format.group : shape.size(1)};
+  const quant::PackedGroups groups = format.groups(shape.size(1));
   plan.add({pair.theirs + "_packed",
             DType::i32,
             {shape.size(0), quant::words_of(shape.size(1), groups)}},
@@ -157,26 +158,46 @@ void write_raw(SafetensorsStream& stream, std::span<const T> values) {
   stream.write(std::as_bytes(values));
 }
 
-void write_part(SafetensorsStream& stream, const StoredModel& model, const Written& what,
-                DType dtype, const PackedFormat& format) {
-  const Tensor values = published_tensor(model, *what.pair);
-  if (what.part == Written::Part::shape) {
-    const std::array<int64_t, 2> sizes = {values.size(0), values.size(1)};
-    write_raw(stream, std::span<const int64_t>(sizes));
-    return;
-  }
-  try {
-    const PackedMap packed = packed_map(values.values<float>(), values.size(0), format, dtype);
-    if (what.part == Written::Part::words) {
-      write_raw(stream, std::span<const int32_t>(packed.words));
-    } else {
-      write_values(stream, packed.scales, dtype, what.pair->theirs);
+// The parts of packed maps. They follow one another in the stream, so the last map is kept.
+class PackedParts {
+ public:
+  PackedParts(const StoredModel& model, DType dtype, const PackedFormat& format)
+      : model_(model), dtype_(dtype), format_(format) {}
+
+  void write(SafetensorsStream& stream, const Written& what) {
+    make(*what.pair);
+    switch (what.part) {
+      case Written::Part::words: write_raw(stream, std::span<const int32_t>(map_.words)); break;
+      case Written::Part::scales:
+        write_values(stream, map_.scales, dtype_, what.pair->theirs);
+        break;
+      default: write_raw(stream, std::span<const int64_t>(sizes_));
     }
-  } catch (Error& error) {
-    error.within(what.pair->theirs);
-    throw;
   }
-}
+
+ private:
+  void make(const NamePair& pair) {
+    if (pair_ == &pair) {
+      return;
+    }
+    const Tensor values = published_tensor(model_, pair);
+    try {
+      map_ = packed_map(values.values<float>(), values.size(0), format_, dtype_);
+    } catch (Error& error) {
+      error.within(pair.theirs);
+      throw;
+    }
+    sizes_ = {values.size(0), values.size(1)};
+    pair_ = &pair;
+  }
+
+  const StoredModel& model_;
+  DType dtype_;
+  PackedFormat format_;
+  const NamePair* pair_ = nullptr;
+  PackedMap map_;
+  std::array<int64_t, 2> sizes_{};
+};
 
 }  // namespace
 
@@ -192,7 +213,14 @@ ExportResult write_folder(const StoredModel& model, const std::filesystem::path&
   for (const PlannedTensor& tensor : plan.tensors) {
     all += tensor.shape.elements();
   }
+  check(!options.packed || std::ranges::any_of(plan.written,
+                                               [](const auto& each) {
+                                                 return each.second.part == Written::Part::words;
+                                               }),
+        ErrorKind::config, model.origin, ": no map has columns in whole groups of ",
+        options.packed.value_or(PackedFormat{}).group, "; choose a smaller --group, or 0");
   make_directories(folder);
+  PackedParts packed(model, options.dtype, options.packed.value_or(PackedFormat{}));
   SafetensorsStream stream(folder, std::move(plan.tensors), options.shard_bytes,
                            {{"format", "pt"}});
   ExportResult result;
@@ -201,7 +229,7 @@ ExportResult write_folder(const StoredModel& model, const std::filesystem::path&
   for (const PlannedTensor& tensor : stream.order()) {
     const Written& what = plan.written.at(tensor.name);
     if (what.part != Written::Part::values) {
-      write_part(stream, model, what, options.dtype, *options.packed);
+      packed.write(stream, what);
     } else if (is_ours(*what.pair, tensor.shape, model.shapes)) {
       write_piecewise(stream, model, *what.pair, options.dtype);
     } else {

@@ -13,10 +13,6 @@ using Json = nlohmann::json;
 
 constexpr std::string_view packed_suffix = ".weight_packed";
 
-quant::PackedGroups groups_of(const PackedFormat& format, int64_t columns) {
-  return {format.bits, format.group > 0 ? format.group : columns};
-}
-
 [[noreturn]] void refuse(const std::string& file, const std::string& what) {
   throw Error(ErrorKind::config,
               concat(file, ": quantization_config: ", what,
@@ -59,7 +55,7 @@ Parts parts_of(const TensorDict& stored, const std::string& stem, const PackedFo
   check(out.rows > 0 && out.columns > 0 && out.rows <= largest && out.columns <= largest,
         ErrorKind::format, origin, ": ", shape_name, " is no size of a matrix: ", out.rows, " x ",
         out.columns);
-  const quant::PackedGroups groups = groups_of(format, out.columns);
+  const quant::PackedGroups groups = format.groups(out.columns);
   check(out.columns % groups.group == 0, ErrorKind::format, origin, ": ", stem, ": ", out.columns,
         " columns are no whole groups of ", groups.group);
   out.words = part(stored, stem + std::string(packed_suffix), origin);
@@ -101,7 +97,7 @@ std::vector<int32_t> zeros_of(const Parts& parts, int64_t bits) {
 }
 
 Tensor map_of(const Parts& parts, const PackedFormat& format) {
-  const quant::PackedGroups groups = groups_of(format, parts.columns);
+  const quant::PackedGroups groups = format.groups(parts.columns);
   const Tensor scales = converted(parts.scales, DType::f32);
   const std::vector<int32_t> zeros = zeros_of(parts, format.bits);
   const auto count = static_cast<size_t>(scales.size(1));
@@ -218,7 +214,7 @@ TensorDict unpacked(const TensorDict& stored, const PackedFormat& format,
 PackedMap packed_map(std::span<const float> values, int64_t rows, const PackedFormat& format,
                      DType scale_type) {
   const auto columns = static_cast<int64_t>(values.size()) / rows;
-  const quant::PackedGroups groups = groups_of(format, columns);
+  const quant::PackedGroups groups = format.groups(columns);
   const auto width = static_cast<size_t>(quant::words_of(columns, groups));
   const auto count = static_cast<size_t>(columns / groups.group);
   PackedMap out{std::vector<int32_t>(static_cast<size_t>(rows) * width),

@@ -24,6 +24,8 @@ struct PackedFormat {
   int64_t bits = 4;
   int64_t group = 64;  // columns under a scale; 0: all of a row
   bool symmetric = true;
+
+  quant::PackedGroups groups(int64_t columns) const { return {bits, group > 0 ? group : columns}; }
 };
 
 // What config.json says; none where it names no quantization. Throws Error(config) naming `file`

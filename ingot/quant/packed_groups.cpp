@@ -11,6 +11,14 @@ namespace {
 
 int32_t half_range(int64_t bits) { return int32_t{1} << (bits - 1); }
 
+int32_t code_at(std::span<const int32_t> words, size_t k, int64_t bits) {
+  const auto each = static_cast<size_t>(32 / bits);
+  const uint32_t word =
+      static_cast<uint32_t>(words[k / each]) >> (static_cast<size_t>(bits) * (k % each));
+  const uint32_t mask = (uint32_t{1} << bits) - 1;
+  return static_cast<int32_t>(word & mask) - half_range(bits);
+}
+
 float rounded_to(float x, DType dtype) {
   switch (dtype) {
     case DType::bf16: return static_cast<float>(static_cast<BF16>(x));
@@ -59,26 +67,18 @@ void pack_row(std::span<const float> x, std::span<const float> scales, const Pac
 }
 
 void unpack_codes(std::span<const int32_t> words, int64_t bits, std::span<int32_t> codes) {
-  const auto each = static_cast<size_t>(32 / bits);
-  const uint32_t mask = (uint32_t{1} << bits) - 1;
   for (size_t k = 0; k < codes.size(); ++k) {
-    const uint32_t word =
-        static_cast<uint32_t>(words[k / each]) >> (static_cast<size_t>(bits) * (k % each));
-    codes[k] = static_cast<int32_t>(word & mask) - half_range(bits);
+    codes[k] = code_at(words, k, bits);
   }
 }
 
 void unpack_row(std::span<const int32_t> words, std::span<const float> scales,
                 std::span<const int32_t> zeros, const PackedGroups& format, std::span<float> x) {
-  const auto each = static_cast<size_t>(32 / format.bits);
-  const uint32_t mask = (uint32_t{1} << format.bits) - 1;
   const auto group = static_cast<size_t>(format.group);
   for (size_t g = 0; g < scales.size(); ++g) {
-    const int32_t zero = half_range(format.bits) + (zeros.empty() ? 0 : zeros[g]);
+    const int32_t zero = zeros.empty() ? 0 : zeros[g];
     for (size_t k = g * group; k < (g + 1) * group; ++k) {
-      const uint32_t word =
-          static_cast<uint32_t>(words[k / each]) >> (static_cast<size_t>(format.bits) * (k % each));
-      x[k] = scales[g] * static_cast<float>(static_cast<int32_t>(word & mask) - zero);
+      x[k] = scales[g] * static_cast<float>(code_at(words, k, format.bits) - zero);
     }
   }
 }

@@ -222,6 +222,9 @@ TEST(PackedFormats, SayWhichOthersTheyAre) {
             "config.json: quantization_config: quant_method is \"gptq\"; read are weights of "
             "compressed-tensors in \"pack-quantized\" with 4 or 8 bits: convert the model with the "
             "program that made it");
+  EXPECT_THROW(packed_format({{"quantization_config", 3}}, "config.json"), Error);
+  EXPECT_THROW(packed_format({{"quantization_config", Json::array()}}, "config.json"), Error);
+  EXPECT_THROW(packed_format({{"quantization_config", Json::object()}}, "config.json"), Error);
   EXPECT_THAT(refused("/format", "float-quantized"), HasSubstr("format is \"float-quantized\""));
   EXPECT_THAT(refused("/config_groups", Json::object()), HasSubstr("does not have one group"));
   EXPECT_THAT(refused("/config_groups", 3), HasSubstr("does not have one group"));
@@ -233,6 +236,13 @@ TEST(PackedFormats, SayWhichOthersTheyAre) {
   EXPECT_THAT(refused(weights + "/group_size", 0), HasSubstr("must be positive: got 0"));
   EXPECT_THAT(refused("/config_groups/group_0/input_activations", Json::object()),
               HasSubstr("activations are quantized too"));
+}
+
+TEST_F(PackedFolders, RefuseGroupsThatFitNoMap) {
+  const StoredModel model = saved(tiny("llama"), work / "model");
+  EXPECT_THAT(message_of(ErrorKind::config, [&] { write(model, {.bits = 4, .group = 128}); }),
+              HasSubstr("no map has columns in whole groups of 128; choose a smaller --group"));
+  EXPECT_FALSE(std::filesystem::exists(work / "packed"));
 }
 
 TEST_F(PackedFolders, RefuseAFamilyWhoseMapsAreTransposed) {
