@@ -24,7 +24,11 @@ class Watch {
   //   "attention"   q [B, T, H, C], k [B, S, K, C], the factor of q·k
   //   "mlp hidden"  [..., F]: a feed-forward layer after its activation
   //   "layer"       [B, T, D]: what a layer gives
+  //   "attention weights"  [B, H, T, S]: what each query gives to each key; only where wanted,
+  //                        since nothing else makes them
   virtual void shown(std::string_view /*what*/, const TensorList& /*xs*/) {}
+  // Whether it is to be made to be shown.
+  virtual bool wants(std::string_view /*what*/) const { return false; }
   // The backward comes to an operation.
   virtual void entering(const Node& /*node*/) {}
   // Its gradients with respect to formula.inputs, in their order; undefined ones are zero. Where

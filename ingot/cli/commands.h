@@ -31,5 +31,7 @@ void add_data_command(CLI::App& program);
 void add_optim_command(CLI::App& program);
 void add_selftest_command(CLI::App& program);
 void add_tokenizer_command(CLI::App& program);
+void add_sweep_command(CLI::App& program);
+void add_inspect_command(CLI::App& program);
 
 }  // namespace ingot

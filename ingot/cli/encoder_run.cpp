@@ -193,7 +193,10 @@ bool run_encoder_recipe(const RunOptions& options) {
   }
   training.before_update = [&saver] { saver.flush(); };
   let_rewind(training, folder, saver, log, journal, session.optimizer());
-  training.stop = stop_requested;
+  const auto paused = [&] {
+    return options.pause_after > 0 && session.state.step >= options.pause_after;
+  };
+  training.stop = [&] { return stop_requested() || paused(); };
   allocator(cpu_device).reset_peak();
   try {
     train(session.state, training);
@@ -203,7 +206,7 @@ bool run_encoder_recipe(const RunOptions& options) {
       saver.flush();
       tracker.end("stopped");
       log_info("stopped at step ", session.state.step, ", saved; continue with --resume");
-      return false;
+      return paused();
     }
     finish(session, recipe, data, folder, saver, validator, options.json);
     tracker.end("finished");

@@ -12,6 +12,7 @@
 namespace ingot {
 namespace {
 
+constexpr double seconds_an_hour = 3600;
 constexpr double seconds_a_day = 86400;
 
 std::string row(const std::string& name, const std::string& value) {
@@ -64,8 +65,14 @@ std::string result_rows(const ReportFigures& f) {
   out += row("last loss", fmt::format("{:.4f} nats a token", r.loss));
   out += row("held-out loss", fmt::format("{:.4f} nats a token, {:.4f} bits a byte",
                                           r.validation_loss, r.validation_bits));
+  out += row("devices", fmt::format("1 processor, {} hardware threads", f.threads));
+  out += row("time", fmt::format("{:.4g} h by the clock, {:.4g} device-hours in useful steps",
+                                 f.time.wall / seconds_an_hour, f.time.useful / seconds_an_hour));
   out += row("arithmetic", fmt::format("{}, {:.3g} petaflop/s-days", text_flops(f.time.flops),
                                        f.petaflop_days()));
+  if (f.time.useful > 0) {
+    out += row("rate in useful steps", text_flops(f.time.flops / f.time.useful) + "/s");
+  }
   if (f.peak_flops > 0) {
     out += row("MFU", fmt::format("{:.1f} % of the measured {}/s", 100 * f.mfu(),
                                   text_flops(f.peak_flops)));

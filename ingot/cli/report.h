@@ -18,6 +18,7 @@ struct ReportFigures {
   Goodput time;
   int64_t peak_memory = 0;  // bytes, of training
   double peak_flops = 0;    // of the machine, measured; 0: unknown
+  int64_t threads = 0;      // that computed
   std::vector<LoggedStep> losses;
   std::vector<LoggedStep> held_out;
   std::vector<Artefact> artefacts;

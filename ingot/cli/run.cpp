@@ -309,6 +309,10 @@ bool run_recipe(const RunOptions& options) {
   Training training = session.training(data.batch);
   observers.join(training);
   keep_deadline(session, data, saver, training);
+  const auto paused = [&] {
+    return options.pause_after > 0 && session.state.step >= options.pause_after;
+  };
+  training.stop = [&, stop = training.stop] { return stop() || paused(); };
   try {
     observers.validator().measure_if_due(session.state);
     allocator(cpu_device).reset_peak();
@@ -319,7 +323,7 @@ bool run_recipe(const RunOptions& options) {
       saver.flush();
       observers.end("stopped");
       log_info("stopped at step ", session.state.step, ", saved; continue with --resume");
-      return false;
+      return paused();
     }
     if (session.state.step < session.last_step()) {
       end_early(session, folder, saver);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -12,12 +13,13 @@ struct RunOptions {
   std::filesystem::path folder;          // empty: runs/<recipe's name>
   bool resume = false;
   std::filesystem::path branch;  // a checkpoint of another run to start from; empty: none
+  int64_t pause_after = 0;       // the step after which to save and stop; 0: the last
   bool json = false;
   bool measure_peak = true;  // of the machine; without, the log has no share of it
 };
 
-// Trains as the recipe says, in a run folder. Returns false if it was asked to stop before the end;
-// then everything is saved and --resume continues.
+// Trains as the recipe says, in a run folder. Returns false if a signal asked it to stop before the
+// end; then, as after pause_after, everything is saved and --resume continues.
 bool run_recipe(const RunOptions& options);
 
 // Where a run is: as asked for, or runs/ and the recipe's name.

@@ -1,6 +1,7 @@
 #include "ingot/cli/run_observers.h"
 
 #include "ingot/base/config_toml.h"
+#include "ingot/base/cpu_features.h"
 #include "ingot/base/files.h"
 #include "ingot/base/signals.h"
 #include "ingot/cli/report.h"
@@ -87,6 +88,7 @@ std::string RunObservers::report(int64_t peak_memory) {
   figures.time = goodput_of(folder_.path() / "times.jsonl");
   figures.peak_memory = peak_memory;
   figures.peak_flops = peak_flops_;
+  figures.threads = machine().cores_usable;
   figures.losses = log_->steps();
   figures.held_out = log_->evaluations();
   figures.artefacts = artefacts_of(folder_);

@@ -17,6 +17,7 @@
 #include "ingot/cli/commands.h"
 #include "ingot/cli/encoder_recipe.h"
 #include "ingot/cli/run_store.h"
+#include "ingot/cli/runs_plot.h"
 #include "ingot/train/journal.h"
 #include "ingot/train/time_ledger.h"
 
@@ -30,6 +31,8 @@ namespace fs = std::filesystem;
 struct Arguments {
   std::string store = "runs";
   std::string run, other, tag;
+  std::vector<std::string> runs;
+  PlotOptions plot;
   bool json = false;
   bool files = false;
   bool remove = false;
@@ -235,6 +238,15 @@ void compare(const Arguments& arguments) {
   }
 }
 
+void plot(const Arguments& arguments) {
+  const RunStore store(existing(arguments.store));
+  std::vector<RunRecord> records;
+  for (const std::string& which : arguments.runs) {
+    records.push_back(store.find(which));
+  }
+  plot_runs(records, arguments.plot);
+}
+
 void tag(const Arguments& arguments) {
   RunStore store(existing(arguments.store));
   const RunRecord record = store.find(arguments.run);
@@ -260,8 +272,8 @@ void remove(const Arguments& arguments) {
 }  // namespace
 
 void add_runs_command(CLI::App& program) {
-  CLI::App* verb =
-      program.add_subcommand("runs", "The runs that were made: list, show, compare, tag, rm.");
+  CLI::App* verb = program.add_subcommand(
+      "runs", "The runs that were made: list, show, compare, plot, tag, rm.");
   verb->footer("Example: ingot runs list");
   verb->require_subcommand(1);
   auto arguments = std::make_shared<Arguments>();
@@ -289,6 +301,17 @@ void add_runs_command(CLI::App& program) {
       add("compare", "Recipe keys that differ, the first step that does, and the first tensor.",
           "Example: ingot runs compare kjv-a kjv-b", compare)));
   two->add_option("other", arguments->other, "id, name or folder of another")->required();
+  CLI::App* drawn = add("plot", "Loss curves, with what is odd in them named.",
+                        "Example: ingot runs plot kjv-a kjv-b --by tokens --svg loss.svg", plot);
+  drawn->add_option("runs", arguments->runs, "ids, names or folders")->required();
+  drawn->add_option("--by", arguments->plot.by, "what lies below the curves")
+      ->check(CLI::IsMember({"step", "tokens", "flops"}))
+      ->capture_default_str();
+  drawn->add_option("--smooth", arguments->plot.smooth, "weight of the running mean; 0: none")
+      ->check(CLI::Range(0.0, 0.999))
+      ->capture_default_str();
+  drawn->add_option("--svg", arguments->plot.svg, "write a picture, raw and smoothed");
+  drawn->add_option("--csv", arguments->plot.csv, "write the numbers");
   CLI::App* marked =
       with_run(add("tag", "Put a word on a run.", "Example: ingot runs tag kjv baseline", tag));
   marked->add_option("tag", arguments->tag, "the word")->required();

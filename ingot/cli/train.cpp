@@ -4,6 +4,7 @@
 #include "ingot/cli/commands.h"
 #include "ingot/cli/encoder_recipe.h"
 #include "ingot/cli/encoder_run.h"
+#include "ingot/cli/number_checks.h"
 #include "ingot/cli/recipe.h"
 #include "ingot/cli/run.h"
 
@@ -21,6 +22,9 @@ void add_train_command(CLI::App& program) {
   verb->add_option("--branch", options->branch,
                    "start from a checkpoint of another run, with another length or schedule: a "
                    "decay from its stable part");
+  verb->add_option("--pause-after", options->pause_after,
+                   "save and stop after this step of the run; --resume goes on")
+      ->check(counting_number());
   verb->add_flag("--json", options->json, "print a JSON summary at the end");
   verb->add_flag("!--no-speed", options->measure_peak,
                  "do not measure the machine's matrix peak at the start; mfu is then null");

@@ -199,6 +199,55 @@ Tensor paged_attention(const Tensor& given_q, const Tensor& k, const Tensor& v,
   return y;
 }
 
+struct Attended {
+  Tensor y, lse;
+};
+
+Attended attend(const Tensor& q, const Tensor& k, const Tensor& v,
+                const AttentionOptions& options) {
+  Attended out{empty(q.shape(), q.dtype(), q.device()),
+               empty({q.size(0), q.size(2), q.size(1)}, accumulator(q.dtype()), q.device())};
+  Tensor space = workspace_of(kernels::attention_workspace(q.shape(), k.shape(), q.dtype()), q);
+  on_device(q.device(), [&](const auto& on) {
+    kernels::attention(on, q.view(), k.view(), v.view(), rule_of(options, q.size(3)),
+                       out.y.fresh_view(), out.lse.fresh_view(), space.fresh_view());
+  });
+  return out;
+}
+
+// The weights [B, H, T, S] in f32, through the kernel itself: a value that is 1 in column c at key
+// j and 0 elsewhere makes column c of the result the weights of key j; C keys at a time.
+Tensor weights_of(const Tensor& q, const Tensor& k, const AttentionOptions& options) {
+  const int64_t rows = k.size(0), keys = k.size(1), groups = k.size(2), columns = k.size(3);
+  const int64_t queries = q.size(1), heads = q.size(2);
+  Tensor out = empty({rows, heads, queries, keys}, DType::f32);
+  const auto weights = out.mutable_values<float>();
+  for (int64_t first = 0; first < keys; first += columns) {
+    const int64_t count = std::min(columns, keys - first);
+    Tensor unit = zeros(k.shape(), DType::f32);
+    const auto values = unit.mutable_values<float>();
+    for (int64_t b = 0; b < rows; ++b) {
+      for (int64_t c = 0; c < count; ++c) {
+        for (int64_t g = 0; g < groups; ++g) {
+          values[static_cast<size_t>(((b * keys + first + c) * groups + g) * columns + c)] = 1;
+        }
+      }
+    }
+    const Tensor y = converted(attend(q, k, converted(unit, k.dtype()), options).y, DType::f32);
+    const auto found = y.values<float>();
+    for (int64_t b = 0; b < rows; ++b) {
+      for (int64_t t = 0; t < queries; ++t) {
+        for (int64_t h = 0; h < heads; ++h) {
+          const int64_t from = ((b * queries + t) * heads + h) * columns;
+          const int64_t to = ((b * heads + h) * queries + t) * keys + first;
+          std::copy_n(found.begin() + from, count, weights.begin() + to);
+        }
+      }
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 Tensor attention(const Tensor& given_q, const Tensor& given_k, const Tensor& given_v,
@@ -218,15 +267,12 @@ Tensor attention(const Tensor& given_q, const Tensor& given_k, const Tensor& giv
   if (Watch* watch = watching()) {
     const double scale = rule_of(options, q.size(3)).scale;
     watch->shown("attention", {q, k, scalar(scale, DType::f64, q.device())});
+    if (watch->wants("attention weights")) {
+      watch->shown("attention weights", {weights_of(q, k, options)});
+    }
   }
-  Tensor y = empty(q.shape(), q.dtype(), q.device());
-  Tensor lse = empty({q.size(0), q.size(2), q.size(1)}, accumulator(q.dtype()), q.device());
-  Tensor space = workspace_of(kernels::attention_workspace(q.shape(), k.shape(), q.dtype()), q);
   count_flops(forward_flops(q, k, options));
-  on_device(q.device(), [&](const auto& on) {
-    kernels::attention(on, q.view(), k.view(), v.view(), rule_of(options, q.size(3)),
-                       y.fresh_view(), lse.fresh_view(), space.fresh_view());
-  });
+  auto [y, lse] = attend(q, k, v, options);
   return record("attention", y,
                 jointly({q, k, v}, [q = saved(q), k = saved(k), v = saved(v), lse = saved(lse),
                                     options = SavedOptions(options)](const TensorList& dys,

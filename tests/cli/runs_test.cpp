@@ -219,6 +219,21 @@ TEST_F(Runs, EndWithAReport) {
         "```toml"}) {
     EXPECT_THAT(report, HasSubstr(part));
   }
+  // What was computed is the rate times the busy time.
+  const auto figure = [&](const std::string& name) {
+    const std::string row = "| " + name + " | ";
+    const size_t at = report.find(row);
+    EXPECT_NE(at, std::string::npos) << name;
+    std::istringstream rest(report.substr(at + row.size()));
+    double value = 0;
+    std::string unit;
+    rest >> value >> unit;
+    const double scale = unit[0] == 'k' ? 1e3 : unit[0] == 'M' ? 1e6 : unit[0] == 'G' ? 1e9 : 1e12;
+    return value * scale;
+  };
+  const size_t hours = report.find("h by the clock, ") + std::string("h by the clock, ").size();
+  const double busy = 3600 * std::stod(report.substr(hours));
+  EXPECT_NEAR(figure("rate in useful steps") * busy / figure("arithmetic"), 1, 0.01);
   EXPECT_THAT(content(work / "runs/a/loss.svg"), HasSubstr("polyline"));
   EXPECT_EQ(list_folder(work / "runs/a/tensorboard").size(), 1u);
   const Words off = {"--set", "track.report=false", "--set", "track.tensorboard=false",
@@ -293,6 +308,35 @@ TEST_F(Runs, WriteSamplesAtIntervals) {
   ASSERT_EQ(lines.size(), 3u);
   EXPECT_EQ(Json::parse(lines[1])["step"], 4);
   EXPECT_GE(Json::parse(lines[1])["text"].get<std::string>().size(), 10u);
+}
+
+TEST_F(Runs, PlotDrawsCurvesNamesWhatIsOddAndWritesThemOut) {
+  ASSERT_EQ(work.run(work.train("runs/a", {"--set", "train.steps=30"})).code, 0);
+  ASSERT_EQ(work.run(work.train("runs/b", {"--set", "train.steps=30", "--set", "seed=2"})).code, 0);
+  const Outcome outcome = work.run(
+      {"runs", "plot", "a", "b", "--by", "tokens", "--svg", "loss.svg", "--csv", "loss.csv"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("a: loss, nats a token, against tokens"),
+                                 HasSubstr("1920"), HasSubstr("held out: ")));
+  const std::string picture = content(work / "loss.svg");
+  EXPECT_THAT(picture, AllOf(HasSubstr("a, smoothed"), HasSubstr("b, held out")));
+  const Words table = lines_of(content(work / "loss.csv"));
+  EXPECT_EQ(table.front(), "run,set,step,tokens,flops,loss,smoothed");
+  EXPECT_THAT(table.at(30), ::testing::StartsWith("a,training,30,1920,"));
+  // A planted spike and a divergence are named.
+  std::string log;
+  for (int i = 1; i <= 100; ++i) {
+    const double loss = i == 60 ? 9 : i > 95 ? 1e9 : 5 - 0.02 * i;
+    log += "{\"step\": " + std::to_string(i) + ", \"tokens\": " + std::to_string(64 * i) +
+           ", \"loss\": " + (i > 95 ? "\"nan\"" : std::to_string(loss)) + "}\n";
+  }
+  put(work / "runs/a/log.jsonl", log);
+  EXPECT_THAT(work.run({"runs", "plot", "a"}).out,
+              AllOf(HasSubstr("spike at step 60: 9.0000"), HasSubstr("diverges from step 96 on")));
+  fs::remove(work / "runs/a/log.jsonl");
+  const Outcome gone = work.run({"runs", "plot", "a"});
+  EXPECT_EQ(gone.code, 3);
+  EXPECT_THAT(gone.err, HasSubstr("log.jsonl: no steps in it"));
 }
 
 }  // namespace
