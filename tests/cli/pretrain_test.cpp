@@ -100,7 +100,7 @@ files = ["rows.jsonl"]
 [data]
 files = ["pairs.jsonl"]
 )"}) {
-    put(work / "next.toml", std::string(recipe) + R"(validation_fraction = 0.25
+    put(work / "next.toml", std::string(recipe) + R"(validation_fraction = 0.5
 [model]
 from = "base/model"
 [train]
