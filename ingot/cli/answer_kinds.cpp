@@ -27,17 +27,29 @@ Policy policy_of_model(Decoder& model) {
           [&model] { return model.output_weight(); }, model.config().logit_softcap};
 }
 
-// The teacher: a model of its own, or the session's without its adapters.
-Teacher teacher_of(Session& session) {
-  if (session.teacher() != nullptr) {
-    return model_teacher(policy_of_model(*session.teacher()));
+// f(the teacher's policy): that of a model of its own, or of the session's without its adapters.
+template <class F>
+auto with_teacher(Session& session, const F& f) {
+  if (Decoder* own = session.teacher(); own != nullptr) {
+    return f(policy_of_model(*own));
   }
-  const Teacher base = model_teacher(policy_of_model(session.model()));
-  return [&session, base](const Batch& batch) {
-    const Quiet quiet(*session.model().randomness());
-    const peft::AdaptersOff off(session.adapters());
-    return base(batch);
-  };
+  const Quiet quiet(*session.model().randomness());
+  const peft::AdaptersOff off(session.adapters());
+  return f(policy_of_model(session.model()));
+}
+
+Teacher teacher_of(Session& session) {
+  if (session.teacher_cache() == nullptr) {
+    return [&session](const Batch& batch) {
+      return with_teacher(session, [&](const Policy& p) { return model_teacher(p)(batch); });
+    };
+  }
+  return cached_teacher(*session.teacher_cache(), [&session](const Batch& batch) {
+    const DistillRun& config = session.recipe().distill;
+    return with_teacher(session, [&](const Policy& p) {
+      return top_logprobs_of(p, batch, config.top_k, config.temperature);
+    });
+  });
 }
 
 }  // namespace

@@ -138,6 +138,12 @@ void check_recipe(const Recipe& recipe) {
       ErrorKind::config,
       "distill.teacher: empty, so the model without its adapters is the teacher, which knows more "
       "only by distill.context: set peft.kind and distill.context, or name a teacher");
+  const bool cached = recipe.kind == "distill" && !recipe.distill.cache.empty();
+  check(!cached || recipe.distill.top_k > 0, ErrorKind::config,
+        "distill.cache: keeps the teacher's likeliest tokens: set distill.top_k, 64 for example");
+  check(!cached || recipe.distill.on_policy == 0, ErrorKind::config,
+        "distill.cache: answers that the student writes are new in every step: leave it out, or "
+        "set distill.on_policy = 0");
   check_schedule(recipe.schedule.schedule, schedule_total(recipe));
   check(recipe.train.batch_warmup <= recipe.train.steps, ErrorKind::config,
         "train.batch_warmup: longer than the run: batch_warmup is ", recipe.train.batch_warmup,

@@ -182,6 +182,7 @@ struct TrackConfig {
 // A teacher, and whose texts it is asked about.
 struct DistillRun : DistillConfig {
   std::string teacher;
+  std::string cache;
   std::string context;
   double on_policy = 0;
   int64_t answer_tokens = 64;
@@ -191,6 +192,8 @@ struct DistillRun : DistillConfig {
     v("teacher", teacher,
       "folder or file of the model to learn from; empty: the model itself without its adapters");
     DistillConfig::describe(v);
+    v("cache", cache,
+      "folder that keeps what the teacher says, for all epochs and runs; needs top_k; empty: none");
     v("context", context, "text that the teacher reads before every row, and the student does not");
     v("on_policy", on_policy, in(0, 1),
       "share of the rows whose answers the student writes itself");

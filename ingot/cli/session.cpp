@@ -5,6 +5,8 @@
 
 #include "ingot/autograd/checkpoint.h"
 #include "ingot/autograd/grad_mode.h"
+#include "ingot/base/log.h"
+#include "ingot/cli/adapter_model.h"
 #include "ingot/cli/frozen_base.h"
 #include "ingot/cli/kinds.h"
 #include "ingot/cli/model_source.h"
@@ -101,17 +103,26 @@ OptimizerConfig with_widths(OptimizerConfig optim, const Recipe& recipe,
   return optim;
 }
 
-std::unique_ptr<Decoder> teacher_of(const Recipe& recipe, DType dtype, Device device) {
+bool has_teacher(const Recipe& recipe) {
+  return recipe.kind == "distill" && !recipe.distill.teacher.empty();
+}
+
+void check_teacher(const Recipe& recipe) {
   const std::string& from = recipe.distill.teacher;
-  if (recipe.kind != "distill" || from.empty()) {
-    return nullptr;
-  }
   const DecoderConfig config = source_config(from);
   check(config.vocab == recipe.model.vocab, ErrorKind::config,
         "distill.teacher: must have the student's vocabulary: ", from, " has ", config.vocab,
         " tokens, the model has ", recipe.model.vocab);
-  return device.kind == DeviceKind::meta ? std::make_unique<Decoder>(config, dtype, device)
-                                         : load_stored(open_model(from), dtype).model;
+}
+
+std::unique_ptr<TeacherCache> teacher_cache_of(const Recipe& recipe) {
+  const DistillRun& config = recipe.distill;
+  const std::string& from = config.teacher.empty() ? recipe.model.from : config.teacher;
+  auto out = std::make_unique<TeacherCache>(
+      config.cache,
+      TeacherCache::Key{base_hash(from), recipe.dtype, config.top_k, config.temperature});
+  log_info("teacher: ", out->rows(), " rows are in ", config.cache);
+  return out;
 }
 
 std::shared_ptr<const nn::ProductRounding> rounding_to(quant::ProductFormat format) {
@@ -145,6 +156,14 @@ BatchInfo info_of(const Batch& batch) {
   return info;
 }
 
+Decoder* Session::teacher() {
+  if (teacher_ == nullptr && has_teacher(recipe_)) {
+    teacher_ = load_stored(open_model(recipe_.distill.teacher), dtype_).model;
+    log_info("teacher: ", recipe_.distill.teacher, " is read");
+  }
+  return teacher_.get();
+}
+
 Session::Session(const Recipe& recipe, Device device, const AddedRows& added)
     : recipe_(recipe), dtype_(*dtype_named(recipe.dtype)) {
   if (recipe_.mup.on() && recipe_.mup.base_head_dim > 0) {
@@ -166,7 +185,17 @@ Session::Session(const Recipe& recipe, Device device, const AddedRows& added)
     score_->require_gradients();
     trained.merge(score_->parameters(), "score.");
   }
-  teacher_ = teacher_of(recipe_, dtype_, device);
+  if (has_teacher(recipe_)) {
+    check_teacher(recipe_);
+  }
+  const bool real = device.kind != DeviceKind::meta;
+  if (real && recipe_.kind == "distill" && !recipe_.distill.cache.empty()) {
+    teacher_cache_ = teacher_cache_of(recipe_);
+  } else if (real) {
+    teacher();
+  } else if (has_teacher(recipe_)) {
+    teacher_ = std::make_unique<Decoder>(source_config(recipe_.distill.teacher), dtype_, device);
+  }
   model_->randomness()->seed = static_cast<uint64_t>(recipe_.seed);
   optimizer_ = std::make_unique<Optimizer>(
       make_optimizer(with_widths(with_ratio(recipe_.optim, recipe_.peft), recipe_, trained),

@@ -9,6 +9,7 @@
 #include "ingot/peft/adapters.h"
 #include "ingot/posttrain/added_tokens.h"
 #include "ingot/posttrain/reference_cache.h"
+#include "ingot/posttrain/teacher_cache.h"
 #include "ingot/scaling/tokens_per_parameter.h"
 #include "ingot/train/train.h"
 
@@ -30,9 +31,11 @@ class Session {
   const Objective& objective() const { return objective_; }
   peft::Adapters* adapters() { return adapters_.get(); }  // null where all weights are trained
   nn::Linear* score_head() { return score_.get(); }       // [1, D], of a reward model
-  Decoder* teacher() { return teacher_.get(); }           // null where it is the model itself
-  ReferenceCache& reference() { return reference_; }      // empty where adapters are switched off
-  nn::ExpertLoads& loads() { return loads_; }             // of the step that is being computed
+  // The model that distill.teacher names, read when it is first asked; null where there is none.
+  Decoder* teacher();
+  TeacherCache* teacher_cache() { return teacher_cache_.get(); }  // null without distill.cache
+  ReferenceCache& reference() { return reference_; }  // empty where adapters are switched off
+  nn::ExpertLoads& loads() { return loads_; }         // of the step that is being computed
   DType dtype() const { return dtype_; }
   // The documents of the batch that is being computed, for what wraps layers; undefined: one a row.
   const std::shared_ptr<Tensor>& documents() const { return documents_; }
@@ -59,6 +62,7 @@ class Session {
   std::unique_ptr<peft::Adapters> adapters_;  // on the model
   std::unique_ptr<nn::Linear> score_;
   std::unique_ptr<Decoder> teacher_;
+  std::unique_ptr<TeacherCache> teacher_cache_;
   ReferenceCache reference_;
   std::unique_ptr<Optimizer> optimizer_;
   nn::ExpertLoads loads_;

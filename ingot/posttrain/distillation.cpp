@@ -1,5 +1,7 @@
 #include "ingot/posttrain/distillation.h"
 
+#include <algorithm>
+
 #include "ingot/autograd/record.h"
 #include "ingot/ops/counted_places.h"
 #include "ingot/ops/cross_entropy.h"
@@ -20,22 +22,6 @@ Tensor counted_rows(const Tensor& hidden, const Tensor& labels) {
   return places.elements() == labels.elements() ? flat : index_select(flat, 0, places);
 }
 
-class ModelRows : public TeacherRows {
- public:
-  ModelRows(Tensor rows, Tensor head, double softcap)
-      : rows_(std::move(rows)), head_(std::move(head)), softcap_(softcap) {}
-
-  Tensor logits(int64_t begin, int64_t end, DType dtype) const override {
-    const NoGrad quiet;
-    const Tensor y = cast(linear(slice(rows_, 0, begin, end), head_), dtype);
-    return softcap_ > 0 ? tanh(y / softcap_) * softcap_ : y;
-  }
-
- private:
-  Tensor rows_, head_;
-  double softcap_;
-};
-
 // The divergence of each row of a piece.
 Tensor row_divergence(const Tensor& teacher, const Tensor& student, const DistillConfig& config) {
   if (config.top_k == 0 || config.top_k >= student.size(-1)) {
@@ -45,21 +31,63 @@ Tensor row_divergence(const Tensor& teacher, const Tensor& student, const Distil
                         config.temperature);
 }
 
+class ModelRows : public TeacherRows {
+ public:
+  ModelRows(const Policy& teacher, const Batch& batch) : softcap_(teacher.softcap) {
+    const NoGrad quiet;
+    const Batch seen = read_by_teacher(batch);
+    rows_ = counted_rows(teacher.hidden(seen), seen.labels);
+    head_ = detach(teacher.head());
+  }
+
+  const Tensor& hidden() const { return rows_; }
+  Tensor logits(int64_t begin, int64_t end, DType dtype) const {
+    const NoGrad quiet;
+    const Tensor y = cast(linear(slice(rows_, 0, begin, end), head_), dtype);
+    return softcap_ > 0 ? tanh(y / softcap_) * softcap_ : y;
+  }
+  Tensor divergences(int64_t begin, int64_t end, const Tensor& student,
+                     const DistillConfig& config) const override {
+    return row_divergence(logits(begin, end, student.dtype()), student, config);
+  }
+
+ private:
+  Tensor rows_, head_;
+  double softcap_;
+};
+
 }  // namespace
+
+Batch read_by_teacher(const Batch& batch) {
+  Batch seen = batch;
+  if (batch.columns.contains("teacher_ids")) {
+    seen.ids = batch.columns.at("teacher_ids");
+    seen.labels = batch.columns.at("teacher_labels");
+    seen.documents.reset();  // those of the student's rows, which are shorter
+    seen.positions.reset();
+  }
+  return seen;
+}
+
+TopLogprobs top_logprobs_of(const Policy& teacher, const Batch& batch, int64_t k,
+                            double temperature) {
+  constexpr int64_t piece = 256;  // rows whose logits exist at a time
+  const ModelRows rows(teacher, batch);
+  const int64_t M = rows.hidden().size(0);
+  const DType dtype = rows.hidden().dtype() == DType::f64 ? DType::f64 : DType::f32;
+  TensorList tokens, logps;
+  for (int64_t begin = 0; begin == 0 || begin < M; begin += piece) {
+    const int64_t end = std::min(begin + piece, M);
+    const TopLogprobs part = top_logprobs(rows.logits(begin, end, dtype), k, temperature);
+    tokens.push_back(part.tokens);
+    logps.push_back(part.logps);
+  }
+  return {concat(tokens, int64_t{0}), concat(logps, int64_t{0})};
+}
 
 Teacher model_teacher(Policy teacher) {
   return [teacher = std::move(teacher)](const Batch& batch) -> std::unique_ptr<TeacherRows> {
-    const NoGrad quiet;
-    const bool own = batch.columns.contains("teacher_ids");
-    Batch seen = batch;
-    if (own) {  // the teacher reads another text before the same answers
-      seen.ids = batch.columns.at("teacher_ids");
-      seen.labels = batch.columns.at("teacher_labels");
-      seen.documents.reset();  // those of the student's rows, which are shorter
-      seen.positions.reset();
-    }
-    return std::make_unique<ModelRows>(counted_rows(teacher.hidden(seen), seen.labels),
-                                       detach(teacher.head()), teacher.softcap);
+    return std::make_unique<ModelRows>(teacher, batch);
   };
 }
 
@@ -77,7 +105,7 @@ Objective distillation_objective(Policy student, Teacher teacher, const DistillC
     const Tensor soft = sum_over_logits(
         counted, head,
         [&](const Tensor& logits, int64_t begin, int64_t end) {
-          return sum(row_divergence(rows->logits(begin, end, logits.dtype()), logits, config));
+          return sum(rows->divergences(begin, end, logits, config));
         },
         student.softcap);
     Loss loss;

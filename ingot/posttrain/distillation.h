@@ -29,18 +29,26 @@ struct DistillConfig {
   }
 };
 
-// The teacher's logits for some of the tokens that count: rows [begin, end) of them, in the order
-// of the labels, [end − begin, V] without history.
+// What a teacher says at the tokens of a batch that count, in the order of the labels.
 class TeacherRows {
  public:
   virtual ~TeacherRows() = default;
-  virtual Tensor logits(int64_t begin, int64_t end, DType dtype) const = 0;
+  // D_β of rows [begin, end), from the student's logits of them. [R, V] → [R]
+  virtual Tensor divergences(int64_t begin, int64_t end, const Tensor& student,
+                             const DistillConfig& config) const = 0;
 };
 // What the teacher has to say on a batch; called once a micro-batch, before the student.
 using Teacher = std::function<std::unique_ptr<TeacherRows>(const Batch&)>;
 
 // A teacher that is a model of the same vocabulary. Its logits never exist whole.
 Teacher model_teacher(Policy teacher);
+
+// The batch as the teacher reads it: columns "teacher_ids" and "teacher_labels" where there are,
+// another text before the same answers.
+Batch read_by_teacher(const Batch& batch);
+// The k likeliest tokens of such a teacher at every token that counts, M of them.
+TopLogprobs top_logprobs_of(const Policy& teacher, const Batch& batch, int64_t k,
+                            double temperature);
 
 // Sum over and count of the tokens with labels. Metrics: divergence (before α and T²), hard_loss.
 Objective distillation_objective(Policy student, Teacher teacher, const DistillConfig& config);

@@ -8,6 +8,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 // Prompts whose better answer is the colour, the worse one a number.
 std::string some_pairs(int rows = 48) {
@@ -214,6 +215,46 @@ TEST_F(PreferenceRecipes, AStudentLearnsFromATeacherAndFromItselfWithAContext) {
                                                    "train.steps=3", "distill.beta=0.5"})),
                    "distill.toml");
   ASSERT_EQ(on_policy.code, 0) << on_policy.err;
+}
+
+TEST_F(PreferenceRecipes, AskATeacherOnceForAllRuns) {
+  put(work() / "distill.toml",
+      "kind = \"distill\"\n" +
+          std::string(sft_recipe).substr(std::string(sft_recipe).find("dtype")));
+  put(work() / "chat.jinja",
+      "{% for m in messages %}{{ m['content'] }}{{ eos_token }}{% endfor %}");
+  const Words shared = {"data.template=chat.jinja",
+                        "data.packing=none",
+                        "train.steps=12",
+                        "distill.teacher=\"base/model\"",
+                        "distill.top_k=8",
+                        "peft.kind=\"lora\"",
+                        "seed=7"};
+  const Words cached = joined(shared, {"distill.cache=\"answers\""});
+  ASSERT_EQ(work().train("live", shared, "distill.toml").code, 0);
+  const Outcome first = work().train("first", cached, "distill.toml");
+  ASSERT_EQ(first.code, 0) << first.err;
+  EXPECT_THAT(first.err, HasSubstr("teacher: 0 rows are in answers"));
+  EXPECT_THAT(first.err, HasSubstr("teacher: base/model is read"));
+  const Outcome second = work().train("second", cached, "distill.toml");
+  ASSERT_EQ(second.code, 0) << second.err;
+  EXPECT_THAT(second.err, Not(HasSubstr("is read")));
+  for (const char* run : {"first", "second"}) {
+    const Words live = logged(work() / "live", "loss");
+    const Words found = logged(work() / run, "loss");
+    ASSERT_EQ(found.size(), live.size()) << run;
+    for (size_t i = 0; i < live.size(); ++i) {
+      EXPECT_NEAR(last({found[i]}), last({live[i]}), 1e-5) << run << " " << live[i];
+    }
+  }
+  const auto refuses = [&](const Words& settings, const std::string& message) {
+    const Outcome outcome = work().train("refused", joined(cached, settings), "distill.toml");
+    EXPECT_EQ(outcome.code, 2) << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr(message));
+  };
+  refuses({"distill.top_k=4"}, "holds answers of another teacher.top_k: 8, this run's is 4");
+  refuses({"distill.top_k=0"}, "distill.cache: keeps the teacher's likeliest tokens");
+  refuses({"distill.on_policy=0.5"}, "distill.cache: answers that the student writes are new");
 }
 
 TEST_F(PreferenceRecipes, SayWhatTheyCannotUse) {
