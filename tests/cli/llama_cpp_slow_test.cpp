@@ -18,6 +18,7 @@
 #include "ingot/nn/initialise.h"
 #include "ingot/tensor/copy.h"
 #include "ingot/tensor/factories.h"
+#include "tests/cli/adapted_model.h"
 #include "tests/cli/program.h"
 #include "tests/support/node.h"
 #include "tests/support/oracle.h"
@@ -354,6 +355,46 @@ TEST_F(LlamaCpp, FindsTheTokensThatIngotFinds) {
   const Json answers = asked(requests);
   for (const auto& [file, ids] : ours) {
     EXPECT_EQ(answers.value(file, Json()), ids);
+  }
+}
+
+// A base and an adapter in PEFT's layout: put into the weights, and beside them as a file.
+TEST_F(LlamaCpp, ContinuesWithAnAdapterAsIngotDoes) {
+  if (!no_program().empty()) {
+    GTEST_SKIP() << no_program();
+  }
+  Json requests = Json::object();
+  std::map<std::string, std::vector<std::vector<double>>> ours;
+  std::vector<std::unique_ptr<Adapted>> all;
+  for (const char* architecture : {"llama", "gpt2"}) {
+    SaveOptions bytes;
+    bytes.base_config = R"({"ingot": {"tokens": "bytes"}})";
+    all.push_back(std::make_unique<Adapted>(architecture, Adapted::lora(), DType::f32, 256, bytes));
+    const Adapted& made = *all.back();
+    for (const Words& words :
+         {Words{"merge", "base", "merged.gguf", "--lora", "adapter"},
+          Words{"merge", "base", "adapter.gguf", "--lora", "adapter", "--adapter-only"},
+          Words{"convert", "base", "base.gguf"}}) {
+      const Outcome outcome = made.run(words);
+      ASSERT_EQ(outcome.code, 0) << outcome.err;
+    }
+    const Ids ids = continued(*made.model, {1, 5, 9, 7, 30, 31, 2, 40}, 24);
+    const auto adapted = distributions(*made.model, ids);
+    const auto plain = distributions(*load_pretrained(made / "base", DType::f32).model, ids);
+    EXPECT_GT(largest_difference(plain, adapted, ids.size()), 0.05);  // the adapter does something
+    for (const char* file : {"merged.gguf", "base.gguf"}) {
+      ours[(made / file).string()] = adapted;
+    }
+    requests[(made / "merged.gguf").string()] = ids;
+    requests[(made / "base.gguf").string()] = {{"ids", ids},
+                                               {"lora", (made / "adapter.gguf").string()}};
+  }
+  const Json answers = asked(requests);
+  for (const auto& [file, expected] : ours) {
+    SCOPED_TRACE(file);
+    const double most = expect_equal(answers.value(file, Json()), expected, 2e-3);
+    std::cout << std::filesystem::path(file).filename().string() << ": probabilities differ by "
+              << most << " at most\n";
   }
 }
 

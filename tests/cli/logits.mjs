@@ -1,14 +1,15 @@
 // What llama.cpp computes of GGUF files; run by Node of tests/support/node.h, which defines `input` and `answer`.
 // Both are objects by the path of a model. Of ids the answer is the logits after each of them, [T][V];
-// of {"texts": […]} the ids of each text; of {"embed": [ids]} the embedding. A model that does not load gives
-// {"error": …}.
+// of {"ids": [ids], "lora": path} the same with an adapter; of {"texts": […]} the ids of each text; of
+// {"embed": [ids]} the embedding. A model that does not load gives {"error": …}.
 import {getLlama} from "node-llama-cpp";
 
 const llama = await getLlama({gpu: false, build: "never", logLevel: "error", maxThreads: 2});
 
-async function logits(model, ids) {
+async function logits(model, ids, lora) {
   const context = await model.createContext({
     contextSize: 64,
+    lora,
     experimentalKvCacheKeyType: "F32",
     experimentalKvCacheValueType: "F32",
   });
@@ -37,7 +38,10 @@ async function answerOf(path, asked) {
     if (asked.texts !== undefined) {
       return asked.texts.map((text) => model.tokenize(text, false));
     }
-    return await (asked.embed !== undefined ? embedding(model, asked.embed) : logits(model, asked));
+    if (asked.embed !== undefined) {
+      return await embedding(model, asked.embed);
+    }
+    return await logits(model, asked.ids ?? asked, asked.lora);
   } finally {
     await model.dispose();
   }
