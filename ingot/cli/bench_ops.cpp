@@ -23,10 +23,10 @@
 namespace ingot {
 namespace {
 
-constexpr int64_t rows = 1024;  // 4 sequences of 256
-constexpr int64_t width = 768;
+constexpr int64_t op_rows = 1024;  // 4 sequences of 256
+constexpr int64_t op_width = 768;
 constexpr int64_t hidden = 3072;
-constexpr int64_t vocab = 50304;
+constexpr int64_t op_vocab = 50304;
 
 // An op on tensors that need gradients: inputs of these shapes, and the call.
 struct OpBench {
@@ -35,7 +35,7 @@ struct OpBench {
   std::function<Tensor(const TensorList&)> call;
 };
 
-Tensor tokens(int64_t count, int64_t below) {
+Tensor random_tokens(int64_t count, int64_t below) {
   std::vector<int64_t> out(static_cast<size_t>(count));
   for (int64_t i = 0; i < count; ++i) {
     out[static_cast<size_t>(i)] = i * 7919 % below;
@@ -50,18 +50,18 @@ OpBench attention_bench(const char* name, int64_t batch, int64_t time) {
 }
 
 OpBench linear_cross_entropy_bench(const char* name, int64_t count) {
-  const Tensor labels = tokens(count, vocab);
-  return {name, {{count, width}, {vocab, width}}, [labels](const TensorList& in) {
+  const Tensor labels = random_tokens(count, op_vocab);
+  return {name, {{count, op_width}, {op_vocab, op_width}}, [labels](const TensorList& in) {
             return linear_cross_entropy(in[0], in[1], labels);
           }};
 }
 
 std::vector<OpBench> op_benches() {
-  const Shape x{rows, width};
-  const Shape wide{rows, hidden};
-  const Shape row{width};
+  const Shape x{op_rows, op_width};
+  const Shape wide{op_rows, hidden};
+  const Shape row{op_width};
   const Shape heads{4, 256, 12, 64};
-  const Tensor labels = tokens(rows, vocab);
+  const Tensor labels = random_tokens(op_rows, op_vocab);
   const RopeTables tables = rope_tables(arange(256, DType::i64), 64, 10000);
   return {
       {"layer_norm",
@@ -87,17 +87,17 @@ std::vector<OpBench> op_benches() {
        [tables](const TensorList& in) {
          return rope(in[0], tables.cos, tables.sin, RopeLayout::half_split);
        }},
-      {"softmax v50k", {{rows, vocab}}, [](const TensorList& in) { return softmax(in[0]); }},
+      {"softmax v50k", {{op_rows, op_vocab}}, [](const TensorList& in) { return softmax(in[0]); }},
       {"cross_entropy v50k",
-       {{rows, vocab}},
+       {{op_rows, op_vocab}},
        [labels](const TensorList& in) { return cross_entropy(in[0], labels, Reduction::sum); }},
-      linear_cross_entropy_bench("linear_cross_entropy v50k", rows),
+      linear_cross_entropy_bench("linear_cross_entropy v50k", op_rows),
       linear_cross_entropy_bench("linear_cross_entropy t1024 v50k", 8 * 1024),
       {"embedding v50k",
-       {{vocab, width}},
+       {{op_vocab, op_width}},
        [labels](const TensorList& in) { return embedding(in[0], labels); }},
       {"linear 768 to 3072",
-       {x, {hidden, width}, {hidden}},
+       {x, {hidden, op_width}, {hidden}},
        [](const TensorList& in) { return linear(in[0], in[1], in[2]); }},
       attention_bench("attention t256", 4, 256),
       attention_bench("attention t1024", 8, 1024),
@@ -127,7 +127,7 @@ bool chosen(const OpsBench& arguments, std::string_view name) {
 }
 
 // Forward, and backward where there is a gradient; `peak_bytes` above the inputs.
-Measured run(const OpBench& op, DType dtype, int64_t& peak_bytes) {
+Measured timed_op(const OpBench& op, DType dtype, int64_t& peak_bytes) {
   TensorList inputs;
   for (size_t i = 0; i < op.inputs.size(); ++i) {
     Tensor x = normal(op.inputs[i], 0, 1, {i + 1, 0, site_named("bench")}, dtype);
@@ -163,7 +163,7 @@ void bench_ops(const OpsBench& arguments) {
     }
     ++found;
     int64_t peak_bytes = 0;
-    const Measured measured = run(op, dtype, peak_bytes);
+    const Measured measured = timed_op(op, dtype, peak_bytes);
     if (arguments.json) {
       nlohmann::ordered_json row = {
           {"name", op.name}, {"shape", shapes_text(op.inputs)}, {"dtype", arguments.dtype}};

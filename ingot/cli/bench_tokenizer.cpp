@@ -11,7 +11,7 @@
 namespace ingot {
 namespace {
 
-void report(const TokenizerBench& arguments, double seconds, int64_t tokens, size_t bytes) {
+void print_rates(const TokenizerBench& arguments, double seconds, int64_t tokens, size_t bytes) {
   if (arguments.json) {
     const nlohmann::ordered_json out = {{"seconds", seconds}, {"tokens", tokens}, {"bytes", bytes}};
     std::cout << out.dump() << '\n';
@@ -35,7 +35,7 @@ void bench_tokenizer_encode(const TokenizerBench& arguments) {
       at = end + 1;
     }
   });
-  report(arguments, seconds, tokens, text.size());
+  print_rates(arguments, seconds, tokens, text.size());
 }
 
 void bench_tokenizer_train(const TokenizerBench& arguments) {
@@ -54,7 +54,7 @@ void bench_tokenizer_train(const TokenizerBench& arguments) {
     }
     tokens = static_cast<int64_t>(trainer.train().tokenizer.tokens.size());
   });
-  report(arguments, seconds, tokens, bytes);
+  print_rates(arguments, seconds, tokens, bytes);
 }
 
 }  // namespace ingot

@@ -16,7 +16,7 @@ struct ChatArguments {
   ChatSession::Options options;
 };
 
-void chat(ChatArguments& arguments) {
+void converse(ChatArguments& arguments) {
   const LoadedModel loaded = load_model(arguments.model);
   loaded.text();
   if (!loaded.chat) {
@@ -45,7 +45,7 @@ void add_chat_command(CLI::App& program) {
   verb->add_option("--system", arguments->options.system,
                    "what the model is told before everything");
   add_sampling_options(*verb, arguments->options.sampling);
-  verb->callback([arguments] { chat(*arguments); });
+  verb->callback([arguments] { converse(*arguments); });
 }
 
 }  // namespace ingot

@@ -44,7 +44,7 @@ std::string hash_of(const ListedTensor& tensor) {
   return out;
 }
 
-void list(const Arguments& arguments) {
+void print_listing(const Arguments& arguments) {
   const TensorListing found = list_tensors(arguments.path);
   size_t bytes = 0;
   Json all = Json::array();
@@ -297,8 +297,8 @@ void add_ckpt_command(CLI::App& program) {
     one->callback([arguments, run] { run(*arguments); });
     return one;
   };
-  CLI::App* ls =
-      add("ls", "Names, types, shapes and bytes.", "Example: ingot ckpt ls model.gguf", list);
+  CLI::App* ls = add("ls", "Names, types, shapes and bytes.", "Example: ingot ckpt ls model.gguf",
+                     print_listing);
   ls->add_flag("--hashes", arguments->hashes, "with XXH3-128 of each tensor's bytes");
   add("verify", "Check lengths, places, hashes and that values are finite.",
       "Example: ingot ckpt verify runs/kjv", verify);

@@ -170,7 +170,7 @@ Outcome to_folder(const Arguments& arguments, std::optional<DType> asked,
   return out;
 }
 
-void report(const Arguments& arguments, const Outcome& outcome) {
+void print_outcome(const Arguments& arguments, const Outcome& outcome) {
   if (arguments.json) {
     nlohmann::ordered_json out = {{"out", arguments.out},
                                   {"type", outcome.type},
@@ -216,7 +216,7 @@ void convert(const Arguments& arguments) {
   }
   const bool gguf = fs::path(arguments.out).extension() == ".gguf";
   const auto type = dtype ? std::optional(plain_type(*dtype)) : std::nullopt;
-  report(arguments, gguf ? to_gguf(arguments, type) : to_folder(arguments, dtype));
+  print_outcome(arguments, gguf ? to_gguf(arguments, type) : to_folder(arguments, dtype));
 }
 
 void quantize(const Arguments& arguments) {
@@ -228,7 +228,7 @@ void quantize(const Arguments& arguments) {
     check(!gguf, ErrorKind::config, arguments.out,
           ": --bits writes a folder; for a GGUF file give --type");
     const PackedFormat packed = {.bits = arguments.bits, .group = arguments.group};
-    report(arguments, to_folder(arguments, std::nullopt, packed));
+    print_outcome(arguments, to_folder(arguments, std::nullopt, packed));
     return;
   }
   check(gguf, ErrorKind::config, arguments.out,
@@ -237,7 +237,7 @@ void quantize(const Arguments& arguments) {
   check(type.has_value(), ErrorKind::config, "--type: '", arguments.type,
         "' is no type of GGUF files; known are Q8_0, Q6_K, Q5_K, Q5_1, Q5_0, Q4_K, Q4_1, Q4_0, "
         "IQ4_NL, IQ4_XS, Q3_K, Q2_K, BF16, F16, F32");
-  report(arguments, to_gguf(arguments, type));
+  print_outcome(arguments, to_gguf(arguments, type));
 }
 
 void add_shared_options(CLI::App& verb, Arguments& arguments) {

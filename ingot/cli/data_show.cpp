@@ -131,7 +131,7 @@ void print(const std::vector<TrainingText>& texts, const Found& found, const Sho
           : fmt::format(", in {} texts, as the template rewrites earlier turns", texts.size()));
 }
 
-void show(const ShowOptions& options) {
+void show_rows(const ShowOptions& options) {
   const Found found = found_row(options);
   check(!found.examples.empty(), ErrorKind::format, options.file, ": row ", options.row,
         " holds no conversation; show another one");
@@ -168,7 +168,7 @@ void add_data_show(CLI::App& verb) {
       ->delimiter(',')
       ->capture_default_str();
   sub->add_flag("--json", options->json, "print JSON: texts and byte ranges");
-  sub->callback([options] { show(*options); });
+  sub->callback([options] { show_rows(*options); });
 }
 
 }  // namespace ingot

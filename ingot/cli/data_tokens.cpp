@@ -29,7 +29,7 @@ struct TokenOptions {
   bool json = false;
 };
 
-std::string count(int64_t n) { return text_count(static_cast<double>(n)); }
+std::string short_count(int64_t n) { return text_count(static_cast<double>(n)); }
 
 // Rows by length: 1, 2 to 3, 4 to 7, … tokens.
 std::vector<int64_t> length_histogram(const TokenStore& store) {
@@ -110,13 +110,13 @@ void print_store(const TokenStore& store, int64_t sequence) {
   for (const StoreSource& source : manifest.sources) {
     duplicates += source.duplicates;
     fmt::print("{}: {}, {} rows, {} tokens, {:.1f} % learnt\n", source.path, source.layout,
-               count(source.rows), count(source.tokens),
+               short_count(source.rows), short_count(source.tokens),
                100 * static_cast<double>(source.targets) /
                    static_cast<double>(std::max<int64_t>(1, source.tokens)));
   }
   fmt::print(
-      "{} rows of {} tokens, {:.1f} % of the tokens learnt\n", count(manifest.rows()),
-      count(manifest.tokens()),
+      "{} rows of {} tokens, {:.1f} % of the tokens learnt\n", short_count(manifest.rows()),
+      short_count(manifest.tokens()),
       100 * static_cast<double>(manifest.targets()) / static_cast<double>(manifest.tokens()));
   if (const RowCounts counts = manifest.counts(); counts.all_dropped() > 0) {
     fmt::print("{}\n", counts.text());
@@ -169,7 +169,7 @@ std::filesystem::path made_store(const TokenOptions& options, const std::filesys
   return path;
 }
 
-void report(const TokenOptions& options, const std::filesystem::path& folder) {
+void print_stored(const TokenOptions& options, const std::filesystem::path& folder) {
   const TokenStore store(folder);
   if (options.json) {
     std::cout << json_of_store(store, options.sequence).dump(2) << '\n';
@@ -212,7 +212,7 @@ void add_data_tokenize(CLI::App& verb) {
   sub->add_option("files", options->files, "files of rows, see docs/data.md")->required();
   sub->add_option("--out", options->out, "folder to make")->required();
   add_reading(*sub, *options);
-  sub->callback([options] { report(*options, made_store(*options, options->out)); });
+  sub->callback([options] { print_stored(*options, made_store(*options, options->out)); });
 }
 
 void add_data_stats(CLI::App& verb) {
@@ -226,7 +226,7 @@ void add_data_stats(CLI::App& verb) {
   sub->callback([options] {
     const std::filesystem::path first = options->files.front();
     const bool store = options->files.size() == 1 && file_exists(first / "store.json");
-    report(*options, store ? first : made_store(*options, ""));
+    print_stored(*options, store ? first : made_store(*options, ""));
   });
 }
 

@@ -107,8 +107,8 @@ std::string base_config(const EncoderRecipe& recipe, const EncoderData& data) {
   return out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-void finish(EncoderSession& session, const EncoderRecipe& recipe, const EncoderData& data,
-            const RunFolder& folder, Saver& saver, Validator& validator, bool json) {
+void finish_encoder(EncoderSession& session, const EncoderRecipe& recipe, const EncoderData& data,
+                    const RunFolder& folder, Saver& saver, Validator& validator, bool json) {
   saver.save(session.state);
   saver.flush();
   const Evaluation found = validator.measure(session.state.step, data.validation_batches);
@@ -208,7 +208,7 @@ bool run_encoder_recipe(const RunOptions& options) {
       log_info("stopped at step ", session.state.step, ", saved; continue with --resume");
       return paused();
     }
-    finish(session, recipe, data, folder, saver, validator, options.json);
+    finish_encoder(session, recipe, data, folder, saver, validator, options.json);
     tracker.end("finished");
   } catch (const Error& error) {
     tracker.end(error.kind() == ErrorKind::numeric ? "diverged" : "failed");

@@ -89,8 +89,8 @@ struct Certificate {
   double allowed = 0;
 };
 
-void write(const Arguments& arguments, const StoredModel& model, DType dtype,
-           const fs::path& path) {
+void write_merged(const Arguments& arguments, const StoredModel& model, DType dtype,
+                  const fs::path& path) {
   Progress progress(arguments.out, 0, "values");
   const ExportProgress show = [&](int64_t done, int64_t) { progress.set(done); };
   if (fs::path(arguments.out).extension() == ".gguf") {
@@ -113,7 +113,7 @@ Certificate merge_weights(const Arguments& arguments, const StoredModel& base, D
     one->merge();
   }
   Unfinished unfinished(arguments.out);
-  write(arguments, with_weights(base, model, published), out.dtype, unfinished.path());
+  write_merged(arguments, with_weights(base, model, published), out.dtype, unfinished.path());
   const Pretrained written = load_stored(open_model(unfinished.path()), DType::f32);
   out.found = probe.compare(*written.model);
   check(out.found.logits <= out.allowed, ErrorKind::numeric, arguments.out,
@@ -137,8 +137,8 @@ void check_out(const Arguments& arguments) {
         "--adapter-only: writes one adapter: ", arguments.adapters.size(), " --lora were given");
 }
 
-void report(const Arguments& arguments, const std::vector<AdapterChoice>& choices,
-            const Certificate& certificate) {
+void print_certificate(const Arguments& arguments, const std::vector<AdapterChoice>& choices,
+                       const Certificate& certificate) {
   if (arguments.json) {
     nlohmann::ordered_json out = {{"out", arguments.out},
                                   {"dtype", name(certificate.dtype)},
@@ -173,7 +173,8 @@ void merge(const Arguments& arguments) {
     std::cout << arguments.out << ": the adapter as llama.cpp takes it (--lora)\n";
     return;
   }
-  report(arguments, choices, merge_weights(arguments, base, *loaded.model, adapters, published));
+  print_certificate(arguments, choices,
+                    merge_weights(arguments, base, *loaded.model, adapters, published));
 }
 
 }  // namespace

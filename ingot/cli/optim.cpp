@@ -42,7 +42,7 @@ Row row_of(const std::string& name) {
   return row;
 }
 
-void list(bool json) {
+void list_rules(bool json) {
   nlohmann::ordered_json out = nlohmann::ordered_json::array();
   if (!json) {
     fmt::print("{:<20} {:>7} {:>7}  {:<50} {}\n", "kind", "matrix", "tokens", "paper", "when");
@@ -82,7 +82,7 @@ void add_optim_command(CLI::App& program) {
   all->footer("Example: ingot optim list");
   auto json = std::make_shared<bool>(false);
   all->add_flag("--json", *json, "print JSON");
-  all->callback([json] { list(*json); });
+  all->callback([json] { list_rules(*json); });
 }
 
 }  // namespace ingot

@@ -148,7 +148,8 @@ void print_text(const Replayed& found, const Json& documents, bool tokens) {
   }
 }
 
-void show(const Arguments& arguments, const RunFolder& folder, const Rerun& rerun, bool tokens) {
+void print_replayed(const Arguments& arguments, const RunFolder& folder, const Rerun& rerun,
+                    bool tokens) {
   const Replayed found = replay(arguments, folder, rerun);
   const Json documents = documents_json(found.recorded, rerun);
   if (arguments.json) {
@@ -181,23 +182,24 @@ void show_decoder(const Arguments& arguments, const RunFolder& folder, Recipe re
     }
     prepare_answers(session, data, folder);
   };
-  show(arguments, folder,
-       {session.state, session.optimizer(), restored, [&] { return session.training(data.batch); },
-        data.batch, data.sources},
-       !recipe.data.tokenizer.empty());
+  print_replayed(arguments, folder,
+                 {session.state, session.optimizer(), restored,
+                  [&] { return session.training(data.batch); }, data.batch, data.sources},
+                 !recipe.data.tokenizer.empty());
 }
 
 void show_encoder(const Arguments& arguments, const RunFolder& folder,
                   const EncoderRecipe& recipe) {
   const EncoderData data = open_encoder_data(recipe);
   EncoderSession session(recipe, data);
-  show(arguments, folder,
-       {session.state, session.optimizer(), [] {}, [&] { return session.training(data.batch); },
-        data.batch, [](int64_t) { return std::vector<Source>(); }},
-       !recipe.data.tokenizer.empty());
+  print_replayed(
+      arguments, folder,
+      {session.state, session.optimizer(), [] {}, [&] { return session.training(data.batch); },
+       data.batch, [](int64_t) { return std::vector<Source>(); }},
+      !recipe.data.tokenizer.empty());
 }
 
-void run(const Arguments& arguments) {
+void replay_command(const Arguments& arguments) {
   const RunFolder folder(arguments.run);
   check(file_exists(folder.journal()), ErrorKind::io, arguments.run,
         ": no journal.jsonl in it; give the folder of a run");
@@ -224,7 +226,7 @@ void add_replay_command(CLI::App& program) {
       ->required()
       ->check(CLI::PositiveNumber);
   verb->add_flag("--json", arguments->json, "print JSON");
-  verb->callback([arguments] { run(*arguments); });
+  verb->callback([arguments] { replay_command(*arguments); });
 }
 
 }  // namespace ingot

@@ -15,7 +15,7 @@ namespace {
 constexpr double seconds_an_hour = 3600;
 constexpr double seconds_a_day = 86400;
 
-std::string row(const std::string& name, const std::string& value) {
+std::string table_row(const std::string& name, const std::string& value) {
   return fmt::format("| {} | {} |\n", name, value);
 }
 
@@ -40,8 +40,8 @@ std::string time_rows(const Goodput& time) {
   std::string out;
   const auto part = [&](const std::string& name, double seconds) {
     if (seconds > 0) {
-      out += row(name, fmt::format("{} ({:.1f} %)", text_duration(seconds),
-                                   100 * seconds / std::max(time.wall, 1e-9)));
+      out += table_row(name, fmt::format("{} ({:.1f} %)", text_duration(seconds),
+                                         100 * seconds / std::max(time.wall, 1e-9)));
     }
   };
   part("useful steps", time.useful);
@@ -52,32 +52,34 @@ std::string time_rows(const Goodput& time) {
     part(kind, seconds);
   }
   part("other", time.other);
-  out += row("all", fmt::format("{} in {} processes", text_duration(time.wall), time.processes));
+  out +=
+      table_row("all", fmt::format("{} in {} processes", text_duration(time.wall), time.processes));
   return out;
 }
 
 std::string result_rows(const ReportFigures& f) {
   const RunRecord& r = f.record;
-  std::string out = row("status", r.status);
-  out += row("steps", fmt::format("{} of {}", r.step, r.steps));
-  out += row("tokens", text_count(static_cast<double>(r.tokens)));
-  out += row("parameters", text_count(static_cast<double>(r.parameters)));
-  out += row("last loss", fmt::format("{:.4f} nats a token", r.loss));
-  out += row("held-out loss", fmt::format("{:.4f} nats a token, {:.4f} bits a byte",
-                                          r.validation_loss, r.validation_bits));
-  out += row("devices", fmt::format("1 processor, {} hardware threads", f.threads));
-  out += row("time", fmt::format("{:.4g} h by the clock, {:.4g} device-hours in useful steps",
-                                 f.time.wall / seconds_an_hour, f.time.useful / seconds_an_hour));
-  out += row("arithmetic", fmt::format("{}, {:.3g} petaflop/s-days", text_flops(f.time.flops),
-                                       f.petaflop_days()));
+  std::string out = table_row("status", r.status);
+  out += table_row("steps", fmt::format("{} of {}", r.step, r.steps));
+  out += table_row("tokens", text_count(static_cast<double>(r.tokens)));
+  out += table_row("parameters", text_count(static_cast<double>(r.parameters)));
+  out += table_row("last loss", fmt::format("{:.4f} nats a token", r.loss));
+  out += table_row("held-out loss", fmt::format("{:.4f} nats a token, {:.4f} bits a byte",
+                                                r.validation_loss, r.validation_bits));
+  out += table_row("devices", fmt::format("1 processor, {} hardware threads", f.threads));
+  out += table_row("time",
+                   fmt::format("{:.4g} h by the clock, {:.4g} device-hours in useful steps",
+                               f.time.wall / seconds_an_hour, f.time.useful / seconds_an_hour));
+  out += table_row("arithmetic", fmt::format("{}, {:.3g} petaflop/s-days", text_flops(f.time.flops),
+                                             f.petaflop_days()));
   if (f.time.useful > 0) {
-    out += row("rate in useful steps", text_flops(f.time.flops / f.time.useful) + "/s");
+    out += table_row("rate in useful steps", text_flops(f.time.flops / f.time.useful) + "/s");
   }
   if (f.peak_flops > 0) {
-    out += row("MFU", fmt::format("{:.1f} % of the measured {}/s", 100 * f.mfu(),
-                                  text_flops(f.peak_flops)));
+    out += table_row("MFU", fmt::format("{:.1f} % of the measured {}/s", 100 * f.mfu(),
+                                        text_flops(f.peak_flops)));
   }
-  out += row("goodput", fmt::format("{:.1f} % of the wall time", 100 * f.time.share()));
+  out += table_row("goodput", fmt::format("{:.1f} % of the wall time", 100 * f.time.share()));
   return out;
 }
 
@@ -132,10 +134,11 @@ void write_report(const std::filesystem::path& folder, const ReportFigures& f) {
     out += "\n";
   }
   out += "## Environment\n\n";
-  out += table(row("host", or_dash(r.host)) + row("processor", or_dash(r.processor)) +
-               row("commit of the working folder", or_dash(r.git)) +
-               row("program", or_dash(r.binary_hash)) + row("data", or_dash(r.data_hash)) +
-               row("started from", or_dash(r.parent)));
+  out +=
+      table(table_row("host", or_dash(r.host)) + table_row("processor", or_dash(r.processor)) +
+            table_row("commit of the working folder", or_dash(r.git)) +
+            table_row("program", or_dash(r.binary_hash)) + table_row("data", or_dash(r.data_hash)) +
+            table_row("started from", or_dash(r.parent)));
   out += "## Files\n\nXXH3-128 of each.\n\n| file | bytes | hash |\n| --- | --- | --- |\n";
   for (const Artefact& artefact : f.artefacts) {
     out += fmt::format("| {} | {} | `{}` |\n", artefact.name, artefact.bytes, artefact.hash);

@@ -215,8 +215,8 @@ void end_early(Session& session, const RunFolder& folder, Saver& saver) {
 }
 
 // After the last step: saved first, then measured, exported and shown.
-void finish(Session& session, const RunFolder& folder, Saver& saver, RunObservers& observers,
-            const RunData& data, bool json) {
+void finish_run(Session& session, const RunFolder& folder, Saver& saver, RunObservers& observers,
+                const RunData& data, bool json) {
   const TextCodec& codec = data.codec;
   const int64_t peak = allocator(cpu_device).stats().peak_total;
   saver.save(session.state);
@@ -328,7 +328,7 @@ bool run_recipe(const RunOptions& options) {
     if (session.state.step < session.last_step()) {
       end_early(session, folder, saver);
     }
-    finish(session, folder, saver, observers, data, options.json);
+    finish_run(session, folder, saver, observers, data, options.json);
   } catch (const Error& error) {
     observers.end(error.kind() == ErrorKind::numeric ? "diverged" : "failed");
     throw;

@@ -89,7 +89,7 @@ void print(const Json& json) {
   std::cout << json.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
 }
 
-void list(const Arguments& arguments) {
+void list_runs(const Arguments& arguments) {
   const RunStore store(existing(arguments.store));
   const std::vector<RunRecord> runs = store.all();
   if (arguments.json) {
@@ -114,7 +114,7 @@ void list(const Arguments& arguments) {
   }
 }
 
-void show(const Arguments& arguments) {
+void show_run(const Arguments& arguments) {
   const RunStore store(existing(arguments.store));
   const RunRecord record = store.find(arguments.run);
   Json out = json_of(store, record);
@@ -238,7 +238,7 @@ void compare(const Arguments& arguments) {
   }
 }
 
-void plot(const Arguments& arguments) {
+void plot_found(const Arguments& arguments) {
   const RunStore store(existing(arguments.store));
   std::vector<RunRecord> records;
   for (const std::string& which : arguments.runs) {
@@ -294,15 +294,16 @@ void add_runs_command(CLI::App& program) {
     one->add_flag("--json", arguments->json, "print JSON");
     return one;
   };
-  with_json(add("list", "All runs, the newest first.", "Example: ingot runs list", list));
+  with_json(add("list", "All runs, the newest first.", "Example: ingot runs list", list_runs));
   with_json(with_run(add("show", "Everything known of one, and its recipe.",
-                         "Example: ingot runs show kjv", show)));
+                         "Example: ingot runs show kjv", show_run)));
   CLI::App* two = with_json(with_run(
       add("compare", "Recipe keys that differ, the first step that does, and the first tensor.",
           "Example: ingot runs compare kjv-a kjv-b", compare)));
   two->add_option("other", arguments->other, "id, name or folder of another")->required();
-  CLI::App* drawn = add("plot", "Loss curves, with what is odd in them named.",
-                        "Example: ingot runs plot kjv-a kjv-b --by tokens --svg loss.svg", plot);
+  CLI::App* drawn =
+      add("plot", "Loss curves, with what is odd in them named.",
+          "Example: ingot runs plot kjv-a kjv-b --by tokens --svg loss.svg", plot_found);
   drawn->add_option("runs", arguments->runs, "ids, names or folders")->required();
   drawn->add_option("--by", arguments->plot.by, "what lies below the curves")
       ->check(CLI::IsMember({"step", "tokens", "flops"}))

@@ -5,7 +5,7 @@
 namespace ingot {
 namespace {
 
-OptimizerRun run(const OptimizerEntry& entry, size_t at) {
+OptimizerRun best_run(const OptimizerEntry& entry, size_t at) {
   const ProblemTask& task = problem_tasks()[at];
   const Problem problem = task.make(0);
   Optimizer optimizer = make_optimizer(config_of(entry), problem.parameters);
@@ -22,7 +22,7 @@ std::vector<OptimizerRun> selftest_optim() {
   std::vector<OptimizerRun> runs;
   for (const OptimizerEntry& entry : optimizer_entries()) {
     for (size_t at = 0; at < problem_count; ++at) {
-      runs.push_back(run(entry, at));
+      runs.push_back(best_run(entry, at));
     }
   }
   return runs;

@@ -119,7 +119,7 @@ void open_folder(const Sweep& sweep, const Arguments& arguments) {
   }
 }
 
-std::string text_of(const Sweep& sweep, size_t trial) {
+std::string point_text(const Sweep& sweep, size_t trial) {
   std::string out;
   for (size_t i = 0; i < sweep.axes.size(); ++i) {
     out += concat(i == 0 ? "" : ", ", sweep.axes[i].key, " ", sweep.points[trial][i]);
@@ -143,7 +143,7 @@ std::vector<double> scores_of(const Sweep& sweep, const TrialLog& log) {
 }
 
 // Trains what is to be trained; false where it was interrupted.
-bool run(const Sweep& sweep, const Arguments& arguments) {
+bool run_trials(const Sweep& sweep, const Arguments& arguments) {
   const StopSignals signals;
   std::vector<std::vector<double>> scores;
   for (const Trial& trial : sweep.trials) {
@@ -160,7 +160,7 @@ bool run(const Sweep& sweep, const Arguments& arguments) {
       scores[next->trial].push_back(std::nan(""));  // before its first line
     }
     log_info(fmt::format("trial {}/{}: {}: {} steps, loss {:.4f}", next->trial + 1,
-                         sweep.trials.size(), text_of(sweep, next->trial), step,
+                         sweep.trials.size(), point_text(sweep, next->trial), step,
                          scores[next->trial].back()));
   }
   return true;
@@ -246,7 +246,7 @@ void print_table(const Sweep& sweep, std::vector<Result> results, size_t best) {
         shape += "█";
       }
     }
-    std::cout << fmt::format("{:<30} {:>7} steps {:>9.4f}  {}{}\n", text_of(sweep, result.trial),
+    std::cout << fmt::format("{:<30} {:>7} steps {:>9.4f}  {}{}\n", point_text(sweep, result.trial),
                              result.step, result.loss, shape,
                              result.trial == best ? "  ← best" : "");
   }
@@ -276,7 +276,7 @@ void sweep(const Arguments& arguments) {
         "sweep: nothing to vary; give --vary optim.lr=1e-4..1e-1");
   const Sweep sweep = planned(arguments);
   open_folder(sweep, arguments);
-  if (!run(sweep, arguments)) {
+  if (!run_trials(sweep, arguments)) {
     log_info("stopped; the same command goes on");
     throw CLI::RuntimeError(130);
   }
@@ -306,7 +306,7 @@ void sweep(const Arguments& arguments) {
   for (const Result& result : results) {
     trained += result.step;
   }
-  std::cout << fmt::format("best: {}; {} of {} steps were trained\n", text_of(sweep, best.trial),
+  std::cout << fmt::format("best: {}; {} of {} steps were trained\n", point_text(sweep, best.trial),
                            trained, sweep.rungs.back() * static_cast<int64_t>(sweep.trials.size()));
   if (recommended) {
     std::cout << fmt::format(

@@ -24,7 +24,7 @@ void print(const Json& value) {
   std::cout << value.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
 }
 
-std::string_view text_of(const MappedFile& file) {
+std::string_view text_in_file(const MappedFile& file) {
   return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
 }
 
@@ -111,7 +111,7 @@ void encode(const EncodeArguments& arguments) {
   } else if (arguments.file == "-") {
     held = read_file("/dev/stdin");
   }
-  std::string_view text = mapped ? text_of(*mapped) : std::string_view(held);
+  std::string_view text = mapped ? text_in_file(*mapped) : std::string_view(held);
   if (!arguments.out.empty()) {
     encode_to_file(arguments, tokenizer, text);
     return;

@@ -10,7 +10,7 @@ namespace ingot {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using Parts = std::vector<std::pair<std::string, std::string>>;
+using NamedParts = std::vector<std::pair<std::string, std::string>>;
 
 std::string dumped(const Json& value) {
   return value.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
@@ -42,23 +42,23 @@ std::string flags_of(const AddedToken& token) {
 }
 
 // Everything but the tokens that decides ids.
-Parts parts_of(const Tokenizer& tokenizer) {
+NamedParts parts_of(const Tokenizer& tokenizer) {
   const TokenizerSpec& spec = tokenizer.spec();
-  Parts out = {{"model", std::string(name(spec.model))},
-               {"vocabulary", std::to_string(tokenizer.vocabulary_size())},
-               {"bos", id_text(tokenizer.bos())},
-               {"eos", id_text(tokenizer.eos())},
-               {"pad", id_text(tokenizer.pad())},
-               {"unknown", id_text(tokenizer.unknown())},
-               {"byte fallback", yes(spec.byte_fallback)},
-               {"ignore merges", yes(spec.ignore_merges)},
-               {"fuse unknown", yes(spec.fuse_unknown)},
-               {"continuing prefix", spec.continuing_prefix},
-               {"end suffix", spec.end_suffix},
-               {"normalizer", spec.normalizer},
-               {"pre_tokenizer", spec.pre_tokenizer},
-               {"post_processor", spec.post_processor},
-               {"decoder", spec.decoder}};
+  NamedParts out = {{"model", std::string(name(spec.model))},
+                    {"vocabulary", std::to_string(tokenizer.vocabulary_size())},
+                    {"bos", id_text(tokenizer.bos())},
+                    {"eos", id_text(tokenizer.eos())},
+                    {"pad", id_text(tokenizer.pad())},
+                    {"unknown", id_text(tokenizer.unknown())},
+                    {"byte fallback", yes(spec.byte_fallback)},
+                    {"ignore merges", yes(spec.ignore_merges)},
+                    {"fuse unknown", yes(spec.fuse_unknown)},
+                    {"continuing prefix", spec.continuing_prefix},
+                    {"end suffix", spec.end_suffix},
+                    {"normalizer", spec.normalizer},
+                    {"pre_tokenizer", spec.pre_tokenizer},
+                    {"post_processor", spec.post_processor},
+                    {"decoder", spec.decoder}};
   return out;
 }
 
@@ -181,8 +181,8 @@ TokenizerDiff diff_tokenizers(const Tokenizer& a, const Tokenizer& b) {
   sort_by_id(out.only_b);
   std::sort(out.moved.begin(), out.moved.end(),
             [](const auto& x, const auto& y) { return x.a < y.a; });
-  const Parts parts_a = parts_of(a);
-  const Parts parts_b = parts_of(b);
+  const NamedParts parts_a = parts_of(a);
+  const NamedParts parts_b = parts_of(b);
   for (size_t i = 0; i < parts_a.size(); ++i) {
     if (parts_a[i] != parts_b[i]) {
       out.parts.push_back({parts_a[i].first, parts_a[i].second, parts_b[i].second});

@@ -20,7 +20,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string_view text_of(const MappedFile& file) {
+std::string_view training_text(const MappedFile& file) {
   return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
 }
 
@@ -57,7 +57,7 @@ TokenizerSpec trained_bpe(const TrainArguments& arguments) {
   BpeTrainer trainer(settings);
   Progress counting("count words", static_cast<int64_t>(arguments.files.size()), "files");
   for (const std::string& path : arguments.files) {
-    trainer.add(text_of(MappedFile(path)));
+    trainer.add(training_text(MappedFile(path)));
     counting.advance();
   }
   counting.finish();
@@ -80,7 +80,7 @@ TokenizerSpec trained_unigram(const TrainArguments& arguments) {
   std::vector<MappedFile> files(arguments.files.begin(), arguments.files.end());
   std::vector<std::string_view> texts;
   for (const MappedFile& file : files) {
-    texts.push_back(text_of(file));
+    texts.push_back(training_text(file));
   }
   return train_unigram(texts, settings);
 }
