@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "ingot/base/philox.h"
 #include "ingot/tensor/factories.h"
 #include "tests/support/message.h"
 #include "tests/support/oracle.h"
@@ -114,6 +115,83 @@ TEST(Groups, HoldZerosAndRefuseWhatIsNoNumber) {
                          packed_pairs(std::vector<int32_t>{1, 16});
                        }),
             "packed_pairs: codes must be 0 to 15: got 1 and 16");
+}
+
+// n values between from and to, evenly drawn.
+std::vector<float> drawn(size_t n, double from, double to, uint64_t seed) {
+  const Philox random({seed, 0, 0});
+  std::vector<float> out(n);
+  for (size_t i = 0; i < n; ++i) {
+    const double share = static_cast<double>(random.word(i)) / 4294967296.0;
+    out[i] = static_cast<float>(from + (to - from) * share);
+  }
+  return out;
+}
+
+// Σ (x − x')² of the values begin … end − 1.
+double squared_error(const std::vector<float>& x, const GroupCodes& codes, size_t begin,
+                     size_t end) {
+  const std::vector<float> back = dequantized(codes);
+  double sum = 0;
+  for (size_t i = begin; i < end; ++i) {
+    sum += std::pow(static_cast<double>(x[i]) - back[i], 2);
+  }
+  return sum;
+}
+
+TEST(Groups, ScaleAndZeroKeepValuesWithinHalfAStepAndZeroExactly) {
+  // b − a = 2.55 over 255 steps: 0.01, and −1 is a hundred of them below 0.
+  const GroupCodes by_hand =
+      quantize_groups(std::vector<float>{-1.0F, 0.0F, 0.5F, 1.55F}, 4, {GroupRule::asymmetric});
+  EXPECT_NEAR(by_hand.scales.at(0), 0.01, 1e-8);
+  EXPECT_EQ(by_hand.zeros.at(0), -28);
+  EXPECT_EQ(by_hand.codes, (std::vector<int32_t>{-128, -28, 22, 127}));
+  for (const GroupRule rule : {GroupRule::asymmetric, GroupRule::symmetric}) {
+    std::vector<float> x = drawn(1000, -0.7, 3, 1);
+    x[17] = 0;
+    const GroupCodes codes = quantize_groups(x, 1000, {rule});
+    const std::vector<float> back = dequantized(codes);
+    const double scale = codes.scales.at(0);
+    for (size_t i = 0; i < x.size(); ++i) {
+      if (x[i] >= (-128 - codes.zeros[0]) * scale && x[i] <= (127 - codes.zeros[0]) * scale) {
+        EXPECT_LE(std::abs(x[i] - back[i]), scale * (0.5 + 1e-5)) << i;
+      }
+    }
+    EXPECT_EQ(back[17], 0);
+  }
+}
+
+TEST(Groups, AnAsymmetricGridHasTwiceTheLevelsForPositiveValuesAndNoMoreForCentredOnes) {
+  const auto error = [](const std::vector<float>& x, GroupRule rule) {
+    const GroupCodes codes = quantize_groups(x, 4096, {rule});
+    EXPECT_EQ(rule == GroupRule::symmetric ? codes.zeros.at(0) : 0, 0);
+    return squared_error(x, codes, 0, x.size());
+  };
+  const std::vector<float> positive = drawn(4096, 0, 1, 2);
+  EXPECT_GE(error(positive, GroupRule::symmetric),
+            3.5 * error(positive, GroupRule::asymmetric));  // (255 / 127)² = 4.03
+  const std::vector<float> centred = drawn(4096, -1, 1, 3);
+  const double symmetric = error(centred, GroupRule::symmetric);
+  EXPECT_NEAR(error(centred, GroupRule::asymmetric), symmetric, 0.05 * symmetric);
+}
+
+TEST(Groups, AScaleARowSavesTheSmallRowsAndLeavesTheLargeOnes) {
+  constexpr size_t columns = 256;
+  std::vector<float> weight = drawn(2 * columns, -1, 1, 4);
+  weight[columns] = 1;  // the large row has the largest magnitude, as the tensor's scale does
+  for (size_t i = columns; i < 2 * columns; ++i) {
+    weight[i] *= 100;
+  }
+  const GroupGrid grid{GroupRule::symmetric};
+  const GroupCodes tensor = quantize_groups(weight, 2 * columns, grid);
+  const GroupCodes rows = quantize_groups(weight, columns, grid);
+  EXPECT_EQ(tensor.scales.size(), 1);
+  EXPECT_EQ(rows.scales.size(), 2);
+  EXPECT_EQ(rows.zeros.size(), 2);
+  EXPECT_GE(squared_error(weight, tensor, 0, columns),
+            1000 * squared_error(weight, rows, 0, columns));
+  EXPECT_EQ(squared_error(weight, tensor, columns, 2 * columns),
+            squared_error(weight, rows, columns, 2 * columns));
 }
 
 }  // namespace
