@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <random>
 
 #include "ingot/tensor/factories.h"
 #include "tests/support/message.h"
@@ -114,6 +115,82 @@ TEST(Groups, HoldZerosAndRefuseWhatIsNoNumber) {
                          packed_pairs(std::vector<int32_t>{1, 16});
                        }),
             "packed_pairs: codes must be 0 to 15: got 1 and 16");
+}
+
+constexpr GroupGrid asymmetric8{GroupRule::asymmetric, -128, 127};
+constexpr GroupGrid symmetric8{GroupRule::symmetric, -127, 127};
+
+std::vector<float> uniform_values(double low, double high, int64_t count, uint32_t seed) {
+  std::mt19937 random(seed);
+  std::vector<float> out;
+  for (int64_t i = 0; i < count; ++i) {
+    out.push_back(static_cast<float>(low + (high - low) * (random() / 4294967296.0)));
+  }
+  return out;
+}
+
+// Σ (x − x')² over values begin … end − 1.
+double squared_error(std::span<const float> x, const GroupCodes& codes, size_t begin, size_t end) {
+  const std::vector<float> near = dequantized(codes);
+  double sum = 0;
+  for (size_t i = begin; i < end; ++i) {
+    sum += std::pow(static_cast<double>(x[i]) - near[i], 2);
+  }
+  return sum;
+}
+
+TEST(Groups, AreWithinHalfAScaleOfEveryValueAndHoldZeroExactly) {
+  for (const GroupGrid& grid : {asymmetric8, symmetric8}) {
+    for (const auto& [low, high] : {std::pair{-1.0, 3.0}, {0.5, 4.0}, {-7.0, -2.0}, {-2.0, 2.0}}) {
+      std::vector<float> x = uniform_values(low, high, 4096, 5);
+      x[17] = 0;
+      const GroupCodes codes = quantize_groups(x, 4096, grid);
+      const std::vector<float> near = dequantized(codes);
+      const float half = codes.scales[0] / 2 * (1 + 1e-4F);
+      for (size_t i = 0; i < x.size(); ++i) {
+        ASSERT_LE(std::abs(x[i] - near[i]), half) << x[i];
+      }
+      EXPECT_EQ(near[17], 0);
+    }
+  }
+}
+
+// 255 steps over [0, b] are half as wide as 127; over [−b, b] 255 and 254 are nearly the same.
+TEST(Groups, AsymmetricOnesErrAQuarterOnPositiveValuesAndAsMuchOnCentredOnes) {
+  const auto ratio = [](double low, double high) {
+    const std::vector<float> x = uniform_values(low, high, 65536, 6);
+    const GroupCodes symmetric = quantize_groups(x, 65536, symmetric8);
+    EXPECT_EQ(symmetric.zeros, std::vector<int32_t>{0});
+    return squared_error(x, symmetric, 0, x.size()) /
+           squared_error(x, quantize_groups(x, 65536, asymmetric8), 0, x.size());
+  };
+  EXPECT_GE(ratio(0, 3), 3.5);
+  EXPECT_NEAR(ratio(-3, 3), 1, 0.05);
+}
+
+// Rows in turn of magnitude 1 and 100.
+TEST(Groups, ByRowSpareSmallRowsTheScaleOfLargeOnes) {
+  constexpr size_t width = 256;
+  std::vector<float> x = uniform_values(-1, 1, 8 * width, 7);
+  for (size_t i = 0; i < x.size(); ++i) {
+    x[i] *= i / width % 2 == 1 ? 100.0F : 1.0F;
+  }
+  x[3 * width] = 100;  // the same largest magnitude in every large row, so of the tensor
+  x[width] = x[5 * width] = x[7 * width] = 100;
+  const GroupCodes tensor = quantize_groups(x, 8 * width, symmetric8);
+  const GroupCodes rows = quantize_groups(x, width, symmetric8);
+  EXPECT_EQ(tensor.scales.size(), 1u);
+  EXPECT_EQ(rows.scales.size(), 8u);
+  EXPECT_EQ(rows.zeros.size(), 8u);
+  for (size_t row = 0; row < 8; ++row) {
+    const double before = squared_error(x, tensor, row * width, (row + 1) * width);
+    const double after = squared_error(x, rows, row * width, (row + 1) * width);
+    if (row % 2 == 0) {
+      EXPECT_GE(before, 1000 * after) << row;
+    } else {
+      EXPECT_EQ(before, after) << row;
+    }
+  }
 }
 
 }  // namespace
