@@ -113,23 +113,19 @@ TEST_F(LogitStability, WithUnitGainsNoAttentionLogitExceedsTheRootOfTheHead) {
   EXPECT_GT(largest(run.logits), 0.9 * bound) << "the bound was never near";
 }
 
-TEST_F(LogitStability, NormedQueriesAndKeysLearnAtARateAtWhichAttentionDiverges) {
-  const Words both = {"train.steps=400", "numbers.diagnose=10"};
-  const auto at = [&](const std::string& name, const char* rate, const char* norm) {
-    return train(name, joined(both, {std::string("optim.lr=") + rate,
-                                     std::string("model.qk_norm=") + norm}));
-  };
-  const Run normal = at("normal", "0.01", "true");
-  const Run plain_normal = at("plain-normal", "0.01", "false");
-  const Run normed = at("normed", "0.1", "true");
-  const Run plain = at("plain", "0.1", "false");
-  std::cout << "rate 0.01: with " << normal.loss << ", without " << plain_normal.loss
-            << "; rate 0.1: with " << normed.loss << " (largest logit " << largest(normed.logits)
+// At a rate too high for this model. Over seeds 1 to 4 the largest logits were 42 to 73 times
+// apart, and the loss was 0.04 to 0.18 lower with the norms, yet up to 3 % above that at a good
+// rate: this does not show that nothing is lost.
+TEST_F(LogitStability, AtAHighRateAttentionLogitsGrowTenfoldMoreWithoutNormsAndTheLossIsHigher) {
+  const Words both = {"train.steps=400", "numbers.diagnose=10", "optim.lr=0.1"};
+  const Run normed = train("normed", joined(both, {"model.qk_norm=true"}));
+  const Run plain = train("plain", joined(both, {"model.qk_norm=false"}));
+  ASSERT_EQ(normed.logits.size(), 40u);
+  ASSERT_EQ(plain.logits.size(), 40u);
+  std::cout << "with " << normed.loss << " (largest logit " << largest(normed.logits)
             << "), without " << plain.loss << " (" << largest(plain.logits) << ")\n";
-  EXPECT_NEAR(plain_normal.loss, normal.loss, 0.01 * normal.loss);
-  EXPECT_LT(normed.loss, 1.03 * normal.loss);
-  EXPECT_GT(plain.loss, 1.06 * plain_normal.loss);
   EXPECT_GT(largest(plain.logits), 10 * largest(normed.logits));
+  EXPECT_LT(normed.loss, plain.loss);
 }
 
 // Nothing in the cross-entropy holds log Z. SGD keeps Σ_v logit_v as it was, so that log Z rises
