@@ -26,6 +26,8 @@ class Watch {
   //   "layer"       [B, T, D]: what a layer gives
   //   "attention weights"  [B, H, T, S]: what each query gives to each key; only where wanted,
   //                        since nothing else makes them
+  //   "logit sums"  [N, 2]: the largest logit l of a row and Σ exp(l_v − l); and [N] i64, labels;
+  //                 only where wanted, since the logits are computed once more for it
   virtual void shown(std::string_view /*what*/, const TensorList& /*xs*/) {}
   // Whether it is to be made to be shown.
   virtual bool wants(std::string_view /*what*/) const { return false; }

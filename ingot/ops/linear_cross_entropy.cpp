@@ -1,3 +1,4 @@
+#include "ingot/autograd/watch.h"
 #include "ingot/device/flops.h"
 #include "ingot/ops/cross_entropy.h"
 #include "ingot/ops/early_gradients.h"
@@ -32,6 +33,24 @@ Tensor losses_of(LogitPieces& pieces, const kernels::CrossEntropyRule& rule, con
   return losses;
 }
 
+// For whoever watches and asks: with them log Z = log Σ_v exp(logit_v) of every row.
+void show_logit_sums(LogitPieces& pieces, const kernels::CrossEntropyRule& rule) {
+  Watch* watch = watching();
+  if (watch == nullptr || !watch->wants("logit sums")) {
+    return;
+  }
+  const Tensor& x = pieces.rows();
+  const DType wide = accumulator(x.dtype());
+  Tensor losses = empty({x.size(0)}, wide, x.device());
+  Tensor sums = empty({x.size(0), 2}, wide, x.device());
+  pieces.each([&](const auto& on, int64_t begin, int64_t end, Tensor& logits) {
+    kernels::cross_entropy(on, logits.view(), sliced(pieces.labels(), 0, begin, end).view(), rule,
+                           sliced(losses, 0, begin, end).fresh_view(),
+                           sliced(sums, 0, begin, end).fresh_view());
+  });
+  watch->shown("logit sums", {sums, pieces.labels()});
+}
+
 }  // namespace
 
 Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& labels,
@@ -54,6 +73,7 @@ Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor&
   {
     LogitPieces pieces(x, weight, labels);
     pieces.check_labels(op, rule.ignore_index);
+    show_logit_sums(pieces, rule);
     const bool wants_gradients = dx.defined() || dweight.defined();
     count_flops(pieces.flops() * (1 + (dx.defined() ? 1 : 0) + (dweight.defined() ? 1 : 0)));
     const Tensor losses =

@@ -7,6 +7,7 @@
 #include "ingot/autograd/grad_mode.h"
 #include "ingot/autograd/record.h"
 #include "ingot/base/log.h"
+#include "ingot/data/batch.h"
 #include "ingot/ops/matmul.h"
 #include "ingot/tensor/copy.h"
 #include "ingot/tensor/layout.h"
@@ -101,6 +102,10 @@ Diagnosis::Diagnosis(const Optimizer& optimizer, const DiagnosisLimits& limits)
 
 void Diagnosis::shown(std::string_view what, const TensorList& xs) {
   const Tensor& x = xs.front();
+  if (what == "logit sums") {
+    add_log_z(x, xs[1]);
+    return;
+  }
   if (current_part().empty() || !recording() || x.device().kind == DeviceKind::meta) {
     return;
   }
@@ -120,6 +125,21 @@ void Diagnosis::shown(std::string_view what, const TensorList& xs) {
     });
   } else if (what == "attention") {
     part.max_logit = std::max(part.max_logit, largest_logit(x, xs[1], xs[2].item()));
+  }
+}
+
+void Diagnosis::add_log_z(const Tensor& sums, const Tensor& labels) {
+  if (!recording() || sums.device().kind == DeviceKind::meta) {
+    return;
+  }
+  const Tensor wide = converted(sums, DType::f64);
+  const auto rows = wide.values<double>();
+  const auto label = labels.values<int64_t>();
+  for (size_t i = 0; i < label.size(); ++i) {
+    if (label[i] != ignored_label) {
+      log_z_ += std::abs(rows[2 * i] + std::log(rows[2 * i + 1]));
+      ++log_z_count_;
+    }
   }
 }
 
@@ -172,6 +192,9 @@ void Diagnosis::after_update(StepReport& report) const {
     if (part.max_logit > 0) {
       report.metrics["max_logit/" + name] = part.max_logit;
     }
+  }
+  if (log_z_count_ > 0) {
+    report.metrics["log_z"] = log_z_ / static_cast<double>(log_z_count_);
   }
   for (std::string& warning : warnings(parts)) {
     log_warn("step ", report.step, ": ", warning);

@@ -36,6 +36,9 @@ struct DiagnosisLimits {
 //   dead_units       share, 0 … 1
 //   max_logit        the largest |q·k| · scale over keys up to each query, of the first row of each
 //                    micro-batch
+// and, of the step as a whole,
+//   log_z            mean |log Z| over the labels that count, Z = Σ_v exp(logit_v), where the loss
+//                    is a linear_cross_entropy
 // and to its events the warnings. Takes a copy of the weights, and the logits of one head at a
 // time.
 class Diagnosis : public Watch {
@@ -44,6 +47,7 @@ class Diagnosis : public Watch {
 
   void made(std::string_view, const TensorList&) override {}
   void shown(std::string_view what, const TensorList& xs) override;
+  bool wants(std::string_view what) const override { return what == "logit sums"; }
 
   void before_update(double divisor);  // of the gradients, for the mean's
   void after_update(StepReport& report) const;
@@ -58,11 +62,14 @@ class Diagnosis : public Watch {
     double gradient_norm = 0;
     double update_ratio = 0;
   };
+  void add_log_z(const Tensor& sums, const Tensor& labels);
   std::vector<std::string> warnings(const std::map<std::string, Part>& parts) const;
 
   const Optimizer& optimizer_;
   DiagnosisLimits limits_;
   std::map<std::string, Part> parts_;
+  double log_z_ = 0;  // Σ |log Z|
+  int64_t log_z_count_ = 0;
   TensorDict before_;
 };
 

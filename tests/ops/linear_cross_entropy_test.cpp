@@ -4,11 +4,13 @@
 
 #include "ingot/autograd/backward.h"
 #include "ingot/autograd/record.h"
+#include "ingot/autograd/watch.h"
 #include "ingot/device/allocator.h"
 #include "ingot/device/flops.h"
 #include "ingot/ops/cross_entropy.h"
 #include "ingot/ops/elementwise.h"
 #include "ingot/ops/linear.h"
+#include "ingot/ops/reduce.h"
 #include "ingot/tensor/copy.h"
 #include "ingot/tensor/factories.h"
 #include "tests/support/op_case.h"
@@ -75,6 +77,31 @@ TEST(LinearCrossEntropy, JoinsItsPieces) {
     }
     for (size_t i = 0; i < fused.size(); ++i) {
       EXPECT_LE(difference(fused[i], composed[i]), dtype == DType::f64 ? 1e-12 : 2e-6) << i;
+    }
+  }
+}
+
+// In several pieces, and without a change to the loss.
+TEST(LinearCrossEntropy, ShowsTheLogSumsToWhoeverAsks) {
+  struct Asking : Watch {
+    void made(std::string_view, const TensorList&) override {}
+    bool wants(std::string_view what) const override { return what == "logit sums"; }
+    void shown(std::string_view, const TensorList& xs) override { seen.push_back(xs); }
+    std::vector<TensorList> seen;
+  };
+  const Sample wide = sample("", {67}, 3, 150001);
+  const TensorList& in = wide.inputs;
+  const double expected = linear_cross_entropy(in[0], in[1], in[2]).item();
+  Asking asking;
+  EXPECT_EQ(linear_cross_entropy(in[0], in[1], in[2]).item(), expected);
+  ASSERT_EQ(asking.seen.size(), 1u);
+  const Tensor sums = converted(asking.seen[0][0], DType::f64);
+  const Tensor log_sums = converted(logsumexp(linear(in[0], in[1]), -1), DType::f64);
+  const auto labels = in[2].values<int64_t>();
+  const auto parts = sums.values<double>();
+  for (size_t i = 0; i < labels.size(); ++i) {
+    if (labels[i] != -100) {
+      EXPECT_NEAR(parts[2 * i] + std::log(parts[2 * i + 1]), log_sums.values<double>()[i], 1e-5);
     }
   }
 }

@@ -5,8 +5,10 @@
 
 #include <cmath>
 
+#include "ingot/ops/cross_entropy.h"
 #include "ingot/optim/clip.h"
 #include "ingot/tensor/copy.h"
+#include "ingot/tensor/layout.h"
 #include "tests/train/faults.h"
 
 namespace ingot::testing {
@@ -114,6 +116,26 @@ TEST(Diagnosis, WarnsOfAttentionLogitsThatGrow) {
   EXPECT_NEAR(report.metrics.at("max_logit/layers.1"), 256 * before, 1e-3 * 256 * before);
   EXPECT_THAT(report.events,
               Contains(StartsWith("instability: an attention logit of layers.1 is ")));
+}
+
+// Rows whose logits are all 0; those that do not count have large ones.
+TEST(Diagnosis, ReportsTheMeanMagnitudeOfLogZOverTheLabelsThatCount) {
+  Patient patient(4, 2);
+  patient.training.objective = [w = patient.model->output_weight()](const Batch& b) {
+    Loss loss;
+    const Tensor labels = reshaped(b.labels, {b.labels.elements()});
+    std::vector<float> x;
+    for (const int64_t label : labels.values<int64_t>()) {
+      for (int64_t i = 0; i < 16; ++i) {
+        x.push_back(label == ignored_label ? 1000.f : 0.f);
+      }
+      loss.count += label == ignored_label ? 0 : 1;
+    }
+    const Tensor rows = tensor_of(x, {labels.elements(), 16});
+    loss.sum = linear_cross_entropy(rows, w, labels);
+    return loss;
+  };
+  EXPECT_NEAR(diagnosed(patient).metrics.at("log_z"), std::log(40), 1e-6);
 }
 
 TEST(Diagnosis, WarnsOfUpdatesThatAreLarge) {
