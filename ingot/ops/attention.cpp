@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <source_location>
 
 #include "ingot/autograd/record.h"
 #include "ingot/autograd/watch.h"
@@ -203,15 +204,18 @@ struct Attended {
   Tensor y, lse;
 };
 
-Attended attend(const Tensor& q, const Tensor& k, const Tensor& v,
-                const AttentionOptions& options) {
+Attended attend(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options,
+                const std::source_location& caller = std::source_location::current()) {
   Attended out{empty(q.shape(), q.dtype(), q.device()),
                empty({q.size(0), q.size(2), q.size(1)}, accumulator(q.dtype()), q.device())};
   Tensor space = workspace_of(kernels::attention_workspace(q.shape(), k.shape(), q.dtype()), q);
-  on_device(q.device(), [&](const auto& on) {
-    kernels::attention(on, q.view(), k.view(), v.view(), rule_of(options, q.size(3)),
-                       out.y.fresh_view(), out.lse.fresh_view(), space.fresh_view());
-  });
+  on_device(
+      q.device(),
+      [&](const auto& on) {
+        kernels::attention(on, q.view(), k.view(), v.view(), rule_of(options, q.size(3)),
+                           out.y.fresh_view(), out.lse.fresh_view(), space.fresh_view());
+      },
+      caller);
   return out;
 }
 

@@ -247,12 +247,12 @@ TEST_F(Plan, CountsTheArithmeticOfEachKernelAsByHand) {
   const int64_t attention = 4 * 4 * 2 * 8 * seen;  // q·k and p v, 2 FLOPs each
   const int64_t head = 2 * rows * 16 * 256;
   const Json& kernels = plan["flops_by_kernel"];
-  EXPECT_EQ(kernels["linear.forward"], products);
-  EXPECT_EQ(kernels["linear.input_gradient"], products);
-  EXPECT_EQ(kernels["linear.weight_gradient"], products);
-  EXPECT_EQ(kernels["attention"], attention);
-  EXPECT_EQ(kernels["attention.attention_gradients"], attention * 5 / 2);
-  EXPECT_EQ(kernels["logit_pieces.each"], 3 * head);
+  EXPECT_EQ(kernels.value("linear.forward", int64_t{0}), products);
+  EXPECT_EQ(kernels.value("linear.input_gradient", int64_t{0}), products);
+  EXPECT_EQ(kernels.value("linear.weight_gradient", int64_t{0}), products);
+  EXPECT_EQ(kernels.value("attention", int64_t{0}), attention);
+  EXPECT_EQ(kernels.value("attention.attention_gradients", int64_t{0}), attention * 5 / 2);
+  EXPECT_EQ(kernels.value("logit_pieces.each", int64_t{0}), 3 * head);
   EXPECT_EQ(kernels.size(), 6);
   EXPECT_EQ(plan["flops_per_step"], 3 * products + attention * 7 / 2 + 3 * head);
 }
