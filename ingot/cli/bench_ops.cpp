@@ -33,6 +33,7 @@ struct OpBench {
   const char* name;
   std::vector<Shape> inputs;
   std::function<Tensor(const TensorList&)> call;
+  double deviation = 1;  // of the inputs, which are normal
 };
 
 Tensor random_tokens(int64_t count, int64_t below) {
@@ -51,9 +52,10 @@ OpBench attention_bench(const char* name, int64_t batch, int64_t time) {
 
 OpBench linear_cross_entropy_bench(const char* name, int64_t count) {
   const Tensor labels = random_tokens(count, op_vocab);
-  return {name, {{count, op_width}, {op_vocab, op_width}}, [labels](const TensorList& in) {
-            return linear_cross_entropy(in[0], in[1], labels);
-          }};
+  return {name,
+          {{count, op_width}, {op_vocab, op_width}},
+          [labels](const TensorList& in) { return linear_cross_entropy(in[0], in[1], labels); },
+          0.2};  // logits as of a model that begins: a deviation of 0.2² √768 = 1.1
 }
 
 std::vector<OpBench> op_benches() {
@@ -130,7 +132,7 @@ bool chosen(const OpsBench& arguments, std::string_view name) {
 Measured timed_op(const OpBench& op, DType dtype, int64_t& peak_bytes) {
   TensorList inputs;
   for (size_t i = 0; i < op.inputs.size(); ++i) {
-    Tensor x = normal(op.inputs[i], 0, 1, {i + 1, 0, site_named("bench")}, dtype);
+    Tensor x = normal(op.inputs[i], 0, op.deviation, {i + 1, 0, site_named("bench")}, dtype);
     inputs.push_back(require_grad(x));
   }
   Tensor dy;

@@ -177,6 +177,35 @@ TEST(Matmul, OfLargeF32MatricesEqualsThatOfTheTransposedCopy) {
   EXPECT_EQ(y.values(), expected.values());  // exact: multiples of 1/256 below 2¹⁶
 }
 
+// Larger than the blocks in which what the processor lacks is widened: of each dimension several.
+TEST(Matmul, OfHalvesInSeveralBlocksEqualsThatInDouble) {
+  constexpr int64_t rows = 300, columns = 700, inner = 5000;
+  for (const DType dtype : {DType::bf16, DType::f16}) {
+    Array a({rows, inner}, dtype, 1);
+    Array b({inner, columns}, dtype, 2);
+    Array wide_a({rows, inner}, DType::f64, 1);
+    Array wide_b({inner, columns}, DType::f64, 2);
+    for (const DType out : {DType::f32, dtype}) {
+      for (const Accumulate accumulate : {Accumulate::no, Accumulate::yes}) {
+        SCOPED_TRACE(concat(dtype, " to ", out, accumulate == Accumulate::yes ? ", added" : ""));
+        Array bias({columns}, out, 4);
+        Array wide_bias({columns}, DType::f64, 4);
+        Array y({rows, columns}, out, 3);
+        Array wide_y({rows, columns}, DType::f64, 3);
+        kernels::matmul(Cpu{}, a.view(), b.view(), y.view(), accumulate, bias.view());
+        kernels::matmul(Cpu{}, wide_a.view(), wide_b.view(), wide_y.view(), accumulate,
+                        wide_bias.view());
+        const std::vector<double> got = y.values();
+        const std::vector<double> expected = wide_y.values();
+        for (size_t i = 0; i < got.size(); ++i) {
+          const double allowed = out == DType::f32 ? 0 : tolerance(out);  // exact sums
+          ASSERT_NEAR(got[i], expected[i], allowed * std::max(1.0, std::abs(expected[i]))) << i;
+        }
+      }
+    }
+  }
+}
+
 // Rows that do not follow one another, columns of a wider matrix, a matrix shared by the batch.
 TEST(Matmul, ReadsRowsOfAWiderMatrixAndSharedMatricesInPlace) {
   for (const DType dtype : {DType::f64, DType::f32, DType::bf16, DType::f16}) {

@@ -152,6 +152,25 @@ TEST(CrossEntropy, LetsMinusInfinityExcludeAClassAndNaNThrough) {
   }
 }
 
+// Subnormal gradients are as good as none, and slow to multiply: see kernels/cpu/cross_entropy.cpp.
+TEST(CrossEntropy, GivesZeroWhereAGradientWouldBeSubnormal) {
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    Tensor wide = zeros({1, 120}, DType::f32);
+    for (int64_t i = 0; i < 120; ++i) {
+      wide.mutable_values<float>()[static_cast<size_t>(i)] = static_cast<float>(-i);
+    }
+    Tensor logits = converted(wide, dtype);
+    require_grad(logits);
+    backward(cross_entropy(logits, full({1}, 0, DType::i64), Reduction::sum));
+    const Tensor gradient = converted(grad(logits), DType::f32);
+    const auto dx = gradient.values<float>();
+    EXPECT_GT(dx[86], 0);  // e^-86 / 1.58 = 2.8e-38, a normal number
+    for (size_t i = 0; i < dx.size(); ++i) {
+      EXPECT_TRUE(dx[i] == 0 || std::isnormal(dx[i])) << i << ": " << dx[i];
+    }
+  }
+}
+
 TEST(CrossEntropy, GivesNothingForIgnoredRows) {
   Tensor logits = random_tensor({3, 5}, 1);
   require_grad(logits);

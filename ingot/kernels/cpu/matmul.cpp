@@ -9,7 +9,6 @@
 #include "ingot/kernels/copy.h"
 #include "ingot/kernels/cpu/product.h"
 #include "ingot/kernels/cpu/product_check.h"
-#include "ingot/kernels/cpu/widened.h"
 #include "ingot/kernels/product_check.h"
 
 // Which route a product takes:
@@ -18,7 +17,7 @@
 //   f32, bf16, and f16 where oneDNN has it       oneDNN, all layouts in place but for large f32
 //                                                matrices b with contiguous rows, which are packed
 //                                                first (matmul_onednn.cpp)
-//   bf16 or f16 where the processor lacks it     widened copies in f32, then the above
+//   bf16 or f16 where the processor lacks it     blocks widened to f32 (matmul_widened.cpp)
 
 namespace ingot::kernels {
 namespace {
@@ -118,75 +117,8 @@ void without_terms(const Cpu& on, const View& y, Accumulate accumulate, const Co
   }
 }
 
-template <class AnyView>
-AnyView swapped(AnyView x) {
-  const int64_t last = x.rank() - 1;
-  std::swap(x.shape[last], x.shape[last - 1]);
-  std::swap(x.strides[last], x.strides[last - 1]);
-  return x;
-}
-
-// An operand's elements in f32; what is contiguous stays contiguous, a shared matrix stays one.
-class WideOperand {
- public:
-  WideOperand(const Cpu& on, ConstView x) {
-    if (x.rank() == 3 && (x.strides[0] == 0 || x.shape[0] == 1)) {
-      x.shape.erase(0);
-      x.strides.erase(0);
-    }
-    const bool swap = x.rank() >= 2 && x.stride(-1) != 1;
-    memory_ = std::make_unique<Widened>(on, swap ? swapped(x) : x);
-    view = swap ? swapped(ConstView(memory_->view())) : ConstView(memory_->view());
-  }
-
-  ConstView view;
-
- private:
-  std::unique_ptr<Widened> memory_;
-};
-
-void matmul_widened(const Cpu& on, const ConstView& a, const ConstView& b, const View& y,
-                    Accumulate accumulate, const ConstView& bias) {
-  const WideOperand wide_a(on, a);
-  const WideOperand wide_b(on, b);
-  std::optional<Widened> wide_bias;
-  if (bias.data != nullptr) {
-    wide_bias.emplace(on, bias);
-  }
-  const ConstView added = wide_bias ? ConstView(wide_bias->view()) : ConstView();
-  if (y.dtype == DType::f32) {
-    matmul(on, wide_a.view, wide_b.view, y, accumulate, added);
-    return;
-  }
-  const Widened wide_y(y.shape);
-  matmul(on, wide_a.view, wide_b.view, wide_y.view(), Accumulate::no, added);
-  if (accumulate == Accumulate::yes) {
-    kernels::accumulate(on, wide_y.view(), y);
-  } else {
-    copy(on, wide_y.view(), y);
-  }
-}
-
 bool few_rows_of_rows(const Product& p) {
   return p.in != DType::f64 && p.rows <= few_rows && p.b_steps.row == 1 && p.a_steps.column == 1;
-}
-
-// Product by product, where oneDNN takes the single ones but not the batch.
-bool one_by_one(const Product& p) {
-  Product single = p;
-  single.batch = 1;
-  const auto step = [](const void* data, int64_t elements, DType dtype) {
-    return static_cast<const std::byte*>(data) + elements * size_of(dtype);
-  };
-  for (int64_t i = 0; i < p.batch; ++i) {
-    single.a = step(p.a, i * p.a_steps.batch, p.in);
-    single.b = step(p.b, i * p.b_steps.batch, p.in);
-    single.y = static_cast<std::byte*>(p.y) + i * p.y_steps.batch * size_of(p.out);
-    if (!matmul_onednn(single)) {
-      return false;
-    }
-  }
-  return true;
 }
 
 }  // namespace
@@ -216,10 +148,9 @@ void matmul(const Cpu& on, const ConstView& a, const ConstView& b, const View& y
     matmul_f64(p);
   } else if (few_rows_of_rows(p)) {
     matmul_few_rows({&p, 1});
-  } else if (!matmul_onednn(p) && (p.batch == 1 || !one_by_one(p))) {
+  } else if (!matmul_onednn(p)) {
     check(is_half(p.in), ErrorKind::internal, "matmul: oneDNN has no product of ", name(p.in));
-    matmul_widened(on, a, b, y, accumulate, bias);
-    return;  // checked within
+    matmul_widened(p);
   }
   if (checked) {
     check_product(p, before);

@@ -1,21 +1,9 @@
 #include "ingot/kernels/cpu/onednn.h"
 
-#include <memory>
-#include <new>
-
 #include "ingot/kernels/cpu/dispatch.h"
+#include "ingot/kernels/cpu/scratch.h"
 
 namespace ingot::kernels::onednn {
-namespace {
-
-constexpr std::align_val_t alignment{64};
-
-struct AlignedDelete {
-  void operator()(std::byte* data) const { ::operator delete(data, alignment); }
-};
-
-}  // namespace
-
 const dnnl::engine& engine() {
   static const dnnl::engine cpu = [] {
     simd_level();  // INGOT_SIMD is read before oneDNN chooses
@@ -40,15 +28,8 @@ dnnl::memory::data_type type_of(DType dtype) {
 }
 
 void* scratch(size_t bytes) {
-  thread_local std::unique_ptr<std::byte, AlignedDelete> buffer;
-  thread_local size_t size = 0;
-  if (bytes > size) {
-    buffer.reset();
-    size = 0;
-    buffer.reset(static_cast<std::byte*>(::operator new(bytes, alignment)));
-    size = bytes;
-  }
-  return buffer.get();
+  thread_local Scratch own;
+  return own.at_least(bytes);
 }
 
 void Prepared::run(void* scratch_memory) {

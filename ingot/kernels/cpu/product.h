@@ -44,6 +44,10 @@ struct Product {
 // Through oneDNN; false where it has no fast implementation for these types on this processor.
 bool matmul_onednn(const Product& p);
 
+// bf16 or f16, block by block in f32: a sum is rounded once, as where the processor multiplies such
+// types.
+void matmul_widened(const Product& p);
+
 // f64, plain loops over blocks that stay in cache; rows are shared out among the threads.
 void matmul_f64(const Product& p);
 
