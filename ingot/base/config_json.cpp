@@ -1,9 +1,9 @@
 #include "ingot/base/config_json.h"
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "ingot/base/error.h"
+#include "ingot/base/json_library.h"
 
 namespace ingot {
 namespace {

@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "ingot/base/json_library.h"
+
 namespace ingot {
 
 // JSON with errors that say where. A source that uses the values includes <nlohmann/json.hpp>,

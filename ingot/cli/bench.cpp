@@ -4,8 +4,8 @@
 
 #include <CLI/CLI.hpp>
 #include <iostream>
-#include <nlohmann/json.hpp>
 
+#include "ingot/base/json_library.h"
 #include "ingot/base/text_size.h"
 #include "ingot/cli/commands.h"
 #include "ingot/optim/table.h"

@@ -3,9 +3,9 @@
 
 #include <array>
 #include <iostream>
-#include <nlohmann/json.hpp>
 #include <set>
 
+#include "ingot/base/json_library.h"
 #include "ingot/cli/bench.h"
 #include "ingot/cli/session.h"
 #include "ingot/kernels/matmul.h"

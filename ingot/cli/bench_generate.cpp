@@ -4,9 +4,9 @@
 #include <filesystem>
 #include <iostream>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "ingot/autograd/grad_mode.h"
+#include "ingot/base/json_library.h"
 #include "ingot/cli/bench.h"
 #include "ingot/cli/loaded_model.h"
 #include "ingot/cli/session.h"

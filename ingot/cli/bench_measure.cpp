@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
-#include <nlohmann/json.hpp>
 
+#include "ingot/base/json_library.h"
 #include "ingot/cli/bench.h"
 #include "ingot/train/machine_peak.h"
 

@@ -2,10 +2,10 @@
 #include <fmt/format.h>
 
 #include <iostream>
-#include <nlohmann/json.hpp>
 
 #include "ingot/autograd/backward.h"
 #include "ingot/autograd/record.h"
+#include "ingot/base/json_library.h"
 #include "ingot/cli/bench.h"
 #include "ingot/device/allocator.h"
 #include "ingot/ops/attention.h"

@@ -3,9 +3,9 @@
 
 #include <iostream>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "ingot/autograd/record.h"
+#include "ingot/base/json_library.h"
 #include "ingot/cli/bench.h"
 #include "ingot/optim/clip.h"
 #include "ingot/optim/table.h"

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <iostream>
-#include <nlohmann/json.hpp>
 
 #include "ingot/base/files.h"
+#include "ingot/base/json_library.h"
 #include "ingot/base/text_size.h"
 #include "ingot/cli/bench.h"
 #include "ingot/cli/session.h"

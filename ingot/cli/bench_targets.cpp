@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <cmath>
 #include <iostream>
-#include <nlohmann/json.hpp>
 
 #include "ingot/base/error.h"
+#include "ingot/base/json_library.h"
 #include "ingot/cli/bench.h"
 #include "ingot/cli/optim_problems.h"
 

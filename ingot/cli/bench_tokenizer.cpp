@@ -1,9 +1,9 @@
 #include <fmt/format.h>
 
 #include <iostream>
-#include <nlohmann/json.hpp>
 
 #include "ingot/base/files.h"
+#include "ingot/base/json_library.h"
 #include "ingot/cli/bench.h"
 #include "ingot/text/load_tokenizer.h"
 #include "ingot/text/train_bpe.h"

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <istream>
-#include <nlohmann/json.hpp>
 #include <ostream>
 
 #include "ingot/base/files.h"
+#include "ingot/base/json_library.h"
 #include "ingot/base/signals.h"
 #include "ingot/cli/answer_text.h"
 #include "ingot/cli/token_json.h"

@@ -7,9 +7,9 @@
 #include <cstring>
 #include <iostream>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "ingot/base/hash.h"
+#include "ingot/base/json_library.h"
 #include "ingot/cli/ckpt_bisect.h"
 #include "ingot/cli/commands.h"
 #include "ingot/cli/tensor_list.h"

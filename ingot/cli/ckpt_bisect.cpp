@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <iostream>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "ingot/base/error.h"
 #include "ingot/base/files.h"
+#include "ingot/base/json_library.h"
 #include "ingot/io/checkpoint.h"
 
 namespace ingot {

@@ -1,9 +1,9 @@
 #include <CLI/CLI.hpp>
 #include <iostream>
-#include <nlohmann/json.hpp>
 
 #include "ingot/base/files.h"
 #include "ingot/base/json.h"
+#include "ingot/base/json_library.h"
 #include "ingot/base/log.h"
 #include "ingot/base/progress.h"
 #include "ingot/cli/commands.h"

@@ -3,9 +3,9 @@
 
 #include <CLI/CLI.hpp>
 #include <iostream>
-#include <nlohmann/json.hpp>
 
 #include "ingot/base/error.h"
+#include "ingot/base/json_library.h"
 #include "ingot/cli/data.h"
 #include "ingot/data/example_reader.h"
 #include "ingot/text/chat_mask.h"

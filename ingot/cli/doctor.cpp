@@ -6,10 +6,10 @@
 #include <array>
 #include <fstream>
 #include <iostream>
-#include <nlohmann/json.hpp>
 #include <oneapi/dnnl/dnnl.hpp>
 
 #include "ingot/base/cpu_features.h"
+#include "ingot/base/json_library.h"
 #include "ingot/base/text_size.h"
 #include "ingot/cli/commands.h"
 #include "ingot/kernels/cpu/dispatch.h"

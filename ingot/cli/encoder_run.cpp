@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <iostream>
-#include <nlohmann/json.hpp>
 
 #include "ingot/base/config_toml.h"
 #include "ingot/base/files.h"
+#include "ingot/base/json_library.h"
 #include "ingot/base/log.h"
 #include "ingot/base/signals.h"
 #include "ingot/base/text_size.h"

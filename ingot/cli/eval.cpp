@@ -3,12 +3,12 @@
 #include <CLI/CLI.hpp>
 #include <fstream>
 #include <iostream>
-#include <nlohmann/json.hpp>
 
 #include "ingot/base/config_toml.h"
 #include "ingot/base/files.h"
 #include "ingot/base/hash.h"
 #include "ingot/base/json.h"
+#include "ingot/base/json_library.h"
 #include "ingot/base/log.h"
 #include "ingot/base/progress.h"
 #include "ingot/base/signals.h"

@@ -2,9 +2,9 @@
 
 #include <CLI/CLI.hpp>
 #include <iostream>
-#include <nlohmann/json.hpp>
 
 #include "ingot/base/files.h"
+#include "ingot/base/json_library.h"
 #include "ingot/base/progress.h"
 #include "ingot/base/signals.h"
 #include "ingot/cli/eval_kinds.h"

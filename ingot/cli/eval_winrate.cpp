@@ -2,8 +2,8 @@
 
 #include <CLI/CLI.hpp>
 #include <iostream>
-#include <nlohmann/json.hpp>
 
+#include "ingot/base/json_library.h"
 #include "ingot/base/progress.h"
 #include "ingot/cli/eval_kinds.h"
 #include "ingot/cli/evaluated_model.h"

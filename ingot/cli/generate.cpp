@@ -1,9 +1,9 @@
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <iostream>
-#include <nlohmann/json.hpp>
 #include <utility>
 
+#include "ingot/base/json_library.h"
 #include "ingot/base/log.h"
 #include "ingot/base/signals.h"
 #include "ingot/cli/answer_text.h"

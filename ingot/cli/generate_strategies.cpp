@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 
 #include <iostream>
-#include <nlohmann/json.hpp>
 
+#include "ingot/base/json_library.h"
 #include "ingot/base/log.h"
 #include "ingot/cli/answer_text.h"
 #include "ingot/cli/generate_arguments.h"

@@ -5,13 +5,13 @@
 #include <cmath>
 #include <iostream>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "ingot/autograd/backward.h"
 #include "ingot/autograd/chain.h"
 #include "ingot/autograd/grad_mode.h"
 #include "ingot/autograd/record.h"
 #include "ingot/autograd/watch.h"
+#include "ingot/base/json_library.h"
 #include "ingot/cli/commands.h"
 #include "ingot/cli/loaded_model.h"
 #include "ingot/cli/number_checks.h"

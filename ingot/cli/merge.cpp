@@ -2,10 +2,10 @@
 
 #include <CLI/CLI.hpp>
 #include <iostream>
-#include <nlohmann/json.hpp>
 
 #include "ingot/base/files.h"
 #include "ingot/base/hash.h"
+#include "ingot/base/json_library.h"
 #include "ingot/base/progress.h"
 #include "ingot/cli/adapter_model.h"
 #include "ingot/cli/commands.h"

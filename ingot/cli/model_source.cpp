@@ -1,8 +1,7 @@
 #include "ingot/cli/model_source.h"
 
-#include <nlohmann/json.hpp>
-
 #include "ingot/base/files.h"
+#include "ingot/base/json_library.h"
 #include "ingot/cli/sample.h"
 #include "ingot/models/gguf_vocabulary_keys.h"
 #include "ingot/models/pretrained.h"

@@ -3,9 +3,9 @@
 
 #include <CLI/CLI.hpp>
 #include <iostream>
-#include <nlohmann/json.hpp>
 
 #include "ingot/autograd/record.h"
+#include "ingot/base/json_library.h"
 #include "ingot/cli/commands.h"
 #include "ingot/optim/table.h"
 #include "ingot/tensor/factories.h"

@@ -4,9 +4,9 @@
 #include <CLI/CLI.hpp>
 #include <ctime>
 #include <iostream>
-#include <nlohmann/json.hpp>
 
 #include "ingot/base/cpu_features.h"
+#include "ingot/base/json_library.h"
 #include "ingot/base/text_size.h"
 #include "ingot/cli/commands.h"
 #include "ingot/cli/encoder_plan.h"

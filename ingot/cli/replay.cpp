@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <bit>
 #include <iostream>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "ingot/base/files.h"
+#include "ingot/base/json_library.h"
 #include "ingot/base/log.h"
 #include "ingot/cli/commands.h"
 #include "ingot/cli/encoder_session.h"

@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <iostream>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "ingot/base/config_toml.h"
 #include "ingot/base/cpu_features.h"
 #include "ingot/base/files.h"
+#include "ingot/base/json_library.h"
 #include "ingot/base/log.h"
 #include "ingot/base/progress.h"
 #include "ingot/base/signals.h"

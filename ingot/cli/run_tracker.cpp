@@ -3,12 +3,12 @@
 #include <unistd.h>
 
 #include <array>
-#include <nlohmann/json.hpp>
 
 #include "ingot/base/cpu_features.h"
 #include "ingot/base/files.h"
 #include "ingot/base/hash.h"
 #include "ingot/base/json.h"
+#include "ingot/base/json_library.h"
 #include "ingot/base/log.h"
 #include "ingot/io/checkpoint.h"
 #include "ingot/train/time_ledger.h"

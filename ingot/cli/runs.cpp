@@ -7,11 +7,11 @@
 #include <bit>
 #include <iostream>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <variant>
 
 #include "ingot/base/files.h"
+#include "ingot/base/json_library.h"
 #include "ingot/base/text_size.h"
 #include "ingot/cli/ckpt_bisect.h"
 #include "ingot/cli/commands.h"

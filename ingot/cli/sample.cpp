@@ -1,6 +1,6 @@
 #include "ingot/cli/sample.h"
 
-#include <nlohmann/json.hpp>
+#include "ingot/base/json_library.h"
 
 namespace ingot {
 

@@ -6,9 +6,9 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
-#include <nlohmann/json.hpp>
 
 #include "ingot/base/error.h"
+#include "ingot/base/json_library.h"
 #include "ingot/cli/commands.h"
 #include "ingot/cli/selftest_mup.h"
 

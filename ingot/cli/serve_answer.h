@@ -1,10 +1,10 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "ingot/base/json_library.h"
 #include "ingot/cli/answer_text.h"
 #include "ingot/cli/loaded_model.h"
 #include "ingot/cli/serve_engine.h"

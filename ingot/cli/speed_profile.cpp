@@ -4,12 +4,12 @@
 
 #include <cmath>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "ingot/base/cpu_features.h"
 #include "ingot/base/files.h"
 #include "ingot/base/json.h"
+#include "ingot/base/json_library.h"
 #include "ingot/base/log.h"
 #include "ingot/kernels/cpu/dispatch.h"
 

@@ -5,11 +5,11 @@
 #include <charconv>
 #include <cmath>
 #include <iostream>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "ingot/base/files.h"
 #include "ingot/base/hash.h"
+#include "ingot/base/json_library.h"
 #include "ingot/base/log.h"
 #include "ingot/base/signals.h"
 #include "ingot/cli/commands.h"

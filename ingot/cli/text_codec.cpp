@@ -2,10 +2,10 @@
 
 #include <array>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 
 #include "ingot/base/error.h"
 #include "ingot/base/files.h"
+#include "ingot/base/json_library.h"
 #include "ingot/cli/sample.h"
 #include "ingot/models/gguf_vocabulary_keys.h"
 #include "ingot/text/load_tokenizer.h"

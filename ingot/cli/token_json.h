@@ -1,7 +1,6 @@
 #pragma once
 
-#include <nlohmann/json.hpp>
-
+#include "ingot/base/json_library.h"
 #include "ingot/cli/text_codec.h"
 #include "ingot/generate/scheduler.h"
 

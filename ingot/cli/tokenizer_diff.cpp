@@ -4,7 +4,8 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
+
+#include "ingot/base/json_library.h"
 
 namespace ingot {
 namespace {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
+#include "ingot/base/json_library.h"
 #include "ingot/base/log.h"
 #include "ingot/base/text_size.h"
 #include "ingot/cli/kinds.h"

@@ -1,9 +1,8 @@
 #include "ingot/data/text_rows.h"
 
-#include <nlohmann/json.hpp>
-
 #include "ingot/base/error.h"
 #include "ingot/base/files.h"
+#include "ingot/base/json_library.h"
 
 namespace ingot {
 namespace {

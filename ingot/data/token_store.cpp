@@ -1,11 +1,11 @@
 #include "ingot/data/token_store.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "ingot/base/error.h"
 #include "ingot/base/hash.h"
 #include "ingot/base/json.h"
+#include "ingot/base/json_library.h"
 
 namespace ingot {
 namespace {

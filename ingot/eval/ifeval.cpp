@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "ingot/base/error.h"
+#include "ingot/base/json_library.h"
 #include "ingot/text/jinja_text.h"
 #include "ingot/text/regex.h"
 #include "ingot/text/utf8.h"

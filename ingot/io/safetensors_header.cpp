@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <utility>
 
 #include "ingot/base/error.h"
 #include "ingot/base/json.h"
+#include "ingot/base/json_library.h"
 
 namespace ingot {
 namespace {

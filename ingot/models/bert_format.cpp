@@ -1,7 +1,7 @@
-#include <nlohmann/json.hpp>
 
 #include "ingot/base/files.h"
 #include "ingot/base/json.h"
+#include "ingot/base/json_library.h"
 #include "ingot/io/safetensors_shards.h"
 #include "ingot/models/bert.h"
 #include "ingot/models/llama_layout.h"

@@ -1,10 +1,10 @@
 #include "ingot/models/bert_gguf.h"
 
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "ingot/base/files.h"
 #include "ingot/base/json.h"
+#include "ingot/base/json_library.h"
 #include "ingot/models/gguf_architecture.h"
 #include "ingot/models/gguf_vocabulary_keys.h"
 #include "ingot/quant/ggml_codec.h"

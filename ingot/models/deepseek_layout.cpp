@@ -1,7 +1,6 @@
 #include "ingot/models/deepseek_layout.h"
 
-#include <nlohmann/json.hpp>
-
+#include "ingot/base/json_library.h"
 #include "ingot/models/expert_layout.h"
 #include "ingot/models/published_config.h"
 

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <array>
-#include <nlohmann/json.hpp>
 
 #include "ingot/base/files.h"
+#include "ingot/base/json_library.h"
 #include "ingot/io/safetensors_writer.h"
 #include "ingot/models/architecture.h"
 #include "ingot/models/export.h"

@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 #include <regex>
 
 #include "ingot/base/config_diff.h"
+#include "ingot/base/json_library.h"
 #include "ingot/io/release.h"
 #include "ingot/models/architecture.h"
 #include "ingot/models/export.h"

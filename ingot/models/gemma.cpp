@@ -1,7 +1,6 @@
 #include "ingot/models/gemma.h"
 
-#include <nlohmann/json.hpp>
-
+#include "ingot/base/json_library.h"
 #include "ingot/models/llama_layout.h"
 
 namespace ingot {

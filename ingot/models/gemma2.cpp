@@ -1,8 +1,8 @@
 #include "ingot/models/gemma2.h"
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
+#include "ingot/base/json_library.h"
 #include "ingot/models/published_config.h"
 
 namespace ingot {

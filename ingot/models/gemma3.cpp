@@ -1,8 +1,7 @@
 #include "ingot/models/gemma3.h"
 
-#include <nlohmann/json.hpp>
-
 #include "ingot/base/json.h"
+#include "ingot/base/json_library.h"
 #include "ingot/models/gemma2.h"
 #include "ingot/models/published_config.h"
 

@@ -1,7 +1,6 @@
 #include "ingot/models/gguf_texts.h"
 
-#include <nlohmann/json.hpp>
-
+#include "ingot/base/json_library.h"
 #include "ingot/models/gguf_vocabulary_keys.h"
 
 namespace ingot {

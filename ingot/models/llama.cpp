@@ -1,7 +1,6 @@
 #include "ingot/models/llama.h"
 
-#include <nlohmann/json.hpp>
-
+#include "ingot/base/json_library.h"
 #include "ingot/models/llama_layout.h"
 #include "ingot/models/published_config.h"
 

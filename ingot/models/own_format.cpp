@@ -1,8 +1,7 @@
 #include "ingot/models/own_format.h"
 
-#include <nlohmann/json.hpp>
-
 #include "ingot/base/config_json.h"
+#include "ingot/base/json_library.h"
 #include "ingot/models/decoder.h"
 
 namespace ingot {

@@ -1,8 +1,7 @@
 #include "ingot/models/packed_weights.h"
 
-#include <nlohmann/json.hpp>
-
 #include "ingot/base/json.h"
+#include "ingot/base/json_library.h"
 #include "ingot/tensor/copy.h"
 #include "ingot/tensor/factories.h"
 

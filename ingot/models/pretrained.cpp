@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "ingot/base/describe.h"
 #include "ingot/base/files.h"
 #include "ingot/base/json.h"
+#include "ingot/base/json_library.h"
 #include "ingot/base/log.h"
 #include "ingot/io/safetensors_shards.h"
 #include "ingot/models/architecture.h"

@@ -1,10 +1,10 @@
 #include "ingot/models/published_config.h"
 
 #include <array>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "ingot/base/json.h"
+#include "ingot/base/json_library.h"
 
 namespace ingot {
 namespace {

@@ -1,8 +1,8 @@
 #include <array>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "ingot/base/json.h"
+#include "ingot/base/json_library.h"
 #include "ingot/models/published_config.h"
 
 namespace ingot {

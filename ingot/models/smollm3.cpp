@@ -1,8 +1,7 @@
 #include "ingot/models/smollm3.h"
 
-#include <nlohmann/json.hpp>
-
 #include "ingot/base/json.h"
+#include "ingot/base/json_library.h"
 #include "ingot/models/llama_layout.h"
 #include "ingot/models/published_config.h"
 

@@ -1,9 +1,9 @@
 #include <array>
 #include <cstring>
-#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "ingot/base/files.h"
+#include "ingot/base/json_library.h"
 #include "ingot/io/release.h"
 #include "ingot/models/architecture.h"
 #include "ingot/models/stored_model.h"

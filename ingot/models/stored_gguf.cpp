@@ -1,6 +1,6 @@
-#include <nlohmann/json.hpp>
 
 #include "ingot/base/json.h"
+#include "ingot/base/json_library.h"
 #include "ingot/io/release.h"
 #include "ingot/models/architecture.h"
 #include "ingot/models/gguf_rows.h"

@@ -2,11 +2,11 @@
 
 #include <array>
 #include <cstring>
-#include <nlohmann/json.hpp>
 
 #include "ingot/base/error.h"
 #include "ingot/base/files.h"
 #include "ingot/base/json.h"
+#include "ingot/base/json_library.h"
 #include "ingot/models/architecture.h"
 #include "ingot/tensor/copy.h"
 #include "ingot/tensor/factories.h"

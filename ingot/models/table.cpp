@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "ingot/base/config_diff.h"
 #include "ingot/base/edit_distance.h"
+#include "ingot/base/json_library.h"
 #include "ingot/models/architecture.h"
 #include "ingot/models/deepseek_v2.h"
 #include "ingot/models/deepseek_v3.h"

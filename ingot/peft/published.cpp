@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "ingot/autograd/record.h"
 #include "ingot/base/edit_distance.h"
 #include "ingot/base/files.h"
 #include "ingot/base/hash.h"
 #include "ingot/base/json.h"
+#include "ingot/base/json_library.h"
 #include "ingot/io/safetensors.h"
 #include "ingot/ops/elementwise.h"
 #include "ingot/ops/index.h"

@@ -1,11 +1,11 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "ingot/autograd/record.h"
 #include "ingot/base/files.h"
+#include "ingot/base/json_library.h"
 #include "ingot/io/safetensors.h"
 #include "ingot/ops/index.h"
 #include "ingot/ops/shape.h"

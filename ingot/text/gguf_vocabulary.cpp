@@ -4,10 +4,10 @@
 #include <array>
 #include <cmath>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <unordered_map>
 
 #include "ingot/base/error.h"
+#include "ingot/base/json_library.h"
 #include "ingot/text/charsmap.h"
 #include "ingot/text/utf8.h"
 #include "ingot/text/word_pattern.h"

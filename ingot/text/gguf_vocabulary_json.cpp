@@ -1,8 +1,8 @@
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <unordered_map>
 
+#include "ingot/base/json_library.h"
 #include "ingot/text/gguf_vocabulary.h"
 #include "ingot/text/word_pattern.h"
 

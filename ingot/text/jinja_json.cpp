@@ -1,9 +1,9 @@
 #include "ingot/text/jinja_json.h"
 
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "ingot/base/error.h"
+#include "ingot/base/json_library.h"
 
 namespace ingot::jinja {
 namespace {

@@ -1,12 +1,12 @@
 #include "ingot/text/json_schema.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <string_view>
 #include <vector>
 
 #include "ingot/base/error.h"
+#include "ingot/base/json_library.h"
 #include "ingot/text/byte_automaton.h"
 
 namespace ingot {

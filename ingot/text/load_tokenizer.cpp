@@ -1,10 +1,9 @@
 #include "ingot/text/load_tokenizer.h"
 
-#include <nlohmann/json.hpp>
-
 #include "ingot/base/error.h"
 #include "ingot/base/files.h"
 #include "ingot/base/json.h"
+#include "ingot/base/json_library.h"
 #include "ingot/text/sentencepiece.h"
 #include "ingot/text/tiktoken.h"
 #include "ingot/text/tokenizer_json.h"

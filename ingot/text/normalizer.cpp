@@ -3,10 +3,10 @@
 #include <array>
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "ingot/base/error.h"
 #include "ingot/base/json.h"
+#include "ingot/base/json_library.h"
 #include "ingot/text/byte_alphabet.h"
 #include "ingot/text/charsmap.h"
 #include "ingot/text/component.h"

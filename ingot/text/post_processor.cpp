@@ -1,9 +1,8 @@
 #include "ingot/text/post_processor.h"
 
-#include <nlohmann/json.hpp>
-
 #include "ingot/base/error.h"
 #include "ingot/base/json.h"
+#include "ingot/base/json_library.h"
 #include "ingot/text/component.h"
 
 namespace ingot {

@@ -1,9 +1,8 @@
 #include "ingot/text/pre_tokenizer.h"
 
-#include <nlohmann/json.hpp>
-
 #include "ingot/base/error.h"
 #include "ingot/base/json.h"
+#include "ingot/base/json_library.h"
 #include "ingot/text/byte_alphabet.h"
 #include "ingot/text/component.h"
 #include "ingot/text/split.h"

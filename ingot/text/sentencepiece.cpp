@@ -5,11 +5,11 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <span>
 
 #include "ingot/base/error.h"
 #include "ingot/base/files.h"
+#include "ingot/base/json_library.h"
 #include "ingot/text/charsmap.h"
 #include "ingot/text/utf8.h"
 

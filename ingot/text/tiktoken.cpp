@@ -1,11 +1,11 @@
 #include "ingot/text/tiktoken.h"
 
 #include <charconv>
-#include <nlohmann/json.hpp>
 
 #include "ingot/base/error.h"
 #include "ingot/base/files.h"
 #include "ingot/base/json.h"
+#include "ingot/base/json_library.h"
 #include "ingot/text/byte_alphabet.h"
 #include "ingot/text/charsmap.h"
 #include "ingot/text/word_pattern.h"

@@ -1,11 +1,11 @@
 #include "ingot/text/token_decoder.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "ingot/base/error.h"
 #include "ingot/base/json.h"
+#include "ingot/base/json_library.h"
 #include "ingot/text/byte_alphabet.h"
 #include "ingot/text/component.h"
 #include "ingot/text/utf8.h"

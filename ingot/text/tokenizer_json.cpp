@@ -1,12 +1,12 @@
 #include "ingot/text/tokenizer_json.h"
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <unordered_map>
 
 #include "ingot/base/error.h"
 #include "ingot/base/files.h"
 #include "ingot/base/json.h"
+#include "ingot/base/json_library.h"
 
 namespace ingot {
 namespace {

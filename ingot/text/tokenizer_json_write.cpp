@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "ingot/base/error.h"
 #include "ingot/base/json.h"
+#include "ingot/base/json_library.h"
 #include "ingot/text/tokenizer_json.h"
 
 namespace ingot {

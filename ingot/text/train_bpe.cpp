@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "ingot/base/error.h"
+#include "ingot/base/json_library.h"
 #include "ingot/text/added_tokens.h"
 #include "ingot/text/bpe_merging.h"
 #include "ingot/text/byte_alphabet.h"

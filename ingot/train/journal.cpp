@@ -1,12 +1,12 @@
 #include "ingot/train/journal.h"
 
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <utility>
 
 #include "ingot/base/files.h"
 #include "ingot/base/hash.h"
 #include "ingot/base/json.h"
+#include "ingot/base/json_library.h"
 #include "ingot/tensor/copy.h"
 
 namespace ingot {

@@ -1,10 +1,10 @@
 #include "ingot/train/logged_run.h"
 
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "ingot/base/files.h"
+#include "ingot/base/json_library.h"
 
 namespace ingot {
 namespace {

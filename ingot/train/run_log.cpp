@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "ingot/base/error.h"
+#include "ingot/base/json_library.h"
 #include "ingot/device/allocator.h"
 
 namespace ingot {

@@ -1,13 +1,13 @@
 #include "ingot/train/step_file.h"
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
 #include <utility>
 
 #include "ingot/base/error.h"
 #include "ingot/base/files.h"
+#include "ingot/base/json_library.h"
 
 namespace ingot {
 namespace {

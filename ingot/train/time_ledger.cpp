@@ -1,12 +1,12 @@
 #include "ingot/train/time_ledger.h"
 
 #include <chrono>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <utility>
 
 #include "ingot/base/error.h"
 #include "ingot/base/files.h"
+#include "ingot/base/json_library.h"
 
 namespace ingot {
 namespace {

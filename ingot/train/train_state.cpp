@@ -1,9 +1,8 @@
 #include "ingot/train/train_state.h"
 
-#include <nlohmann/json.hpp>
-
 #include "ingot/base/error.h"
 #include "ingot/base/json.h"
+#include "ingot/base/json_library.h"
 
 namespace ingot {
 namespace {

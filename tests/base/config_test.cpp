@@ -4,7 +4,6 @@
 
 #include <cmath>
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include "ingot/base/config_diff.h"
 #include "ingot/base/config_help.h"
@@ -13,6 +12,7 @@
 #include "ingot/base/describe.h"
 #include "ingot/base/edit_distance.h"
 #include "ingot/base/files.h"
+#include "ingot/base/json_library.h"
 #include "ingot/base/setting.h"
 #include "tests/support/message.h"
 #include "tests/support/paths.h"

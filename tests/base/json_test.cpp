@@ -3,9 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
 #include "ingot/base/files.h"
+#include "ingot/base/json_library.h"
 #include "tests/support/message.h"
 #include "tests/support/paths.h"
 

@@ -1,8 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
+#include "ingot/base/json_library.h"
 #include "tests/cli/program.h"
 
 namespace ingot::testing {

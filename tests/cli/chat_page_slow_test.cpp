@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 
+#include "ingot/base/json_library.h"
 #include "ingot/cli/serve_server.h"
 #include "tests/cli/byte_chat_model.h"
 #include "tests/support/node.h"

@@ -3,10 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "ingot/base/files.h"
+#include "ingot/base/json_library.h"
 #include "tests/cli/byte_chat_model.h"
 #include "tests/cli/program.h"
 

@@ -2,9 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <iostream>
-#include <nlohmann/json.hpp>
 
 #include "ingot/base/json.h"
+#include "ingot/base/json_library.h"
 #include "ingot/io/gguf.h"
 #include "ingot/models/pretrained.h"
 #include "ingot/nn/initialise.h"

@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <limits>
-#include <nlohmann/json.hpp>
 
+#include "ingot/base/json_library.h"
 #include "ingot/io/checkpoint.h"
 #include "ingot/tensor/copy.h"
 #include "tests/cli/program.h"

@@ -4,11 +4,11 @@
 #include <cmath>
 #include <iostream>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "ingot/autograd/grad_mode.h"
 #include "ingot/base/json.h"
+#include "ingot/base/json_library.h"
 #include "ingot/cli/text_codec.h"
 #include "ingot/io/gguf_value.h"
 #include "ingot/models/architecture.h"

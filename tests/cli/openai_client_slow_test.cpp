@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
+#include "ingot/base/json_library.h"
 #include "ingot/cli/serve_server.h"
 #include "tests/cli/byte_chat_model.h"
 #include "tests/support/node.h"

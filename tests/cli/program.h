@@ -11,7 +11,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
 #include <stdexcept>
@@ -19,6 +18,7 @@
 #include <thread>
 #include <vector>
 
+#include "ingot/base/json_library.h"
 #include "tests/support/paths.h"
 
 // The built program, run as its users run it: in a process of its own.

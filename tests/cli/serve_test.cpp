@@ -4,9 +4,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <nlohmann/json.hpp>
 #include <thread>
 
+#include "ingot/base/json_library.h"
 #include "ingot/base/philox.h"
 #include "ingot/cli/serve_server.h"
 #include "tests/cli/byte_chat_model.h"

@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
+#include "ingot/base/json_library.h"
 #include "tests/cli/program.h"
 
 namespace ingot::testing {

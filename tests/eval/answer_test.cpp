@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
-#include <nlohmann/json.hpp>
 
+#include "ingot/base/json_library.h"
 #include "ingot/eval/ifeval.h"
 #include "ingot/text/jinja_json.h"
 #include "tests/support/message.h"

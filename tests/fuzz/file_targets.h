@@ -1,9 +1,9 @@
 #pragma once
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "ingot/base/json.h"
+#include "ingot/base/json_library.h"
 #include "ingot/data/example_reader.h"
 #include "ingot/io/gguf.h"
 #include "ingot/io/safetensors_header.h"

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "ingot/base/files.h"
 #include "ingot/base/json.h"
+#include "ingot/base/json_library.h"
 #include "ingot/io/safetensors.h"
 #include "ingot/models/pretrained.h"
 #include "tests/generate/paged_texts.h"

@@ -4,9 +4,9 @@
 
 #include <cmath>
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include "ingot/base/json.h"
+#include "ingot/base/json_library.h"
 #include "ingot/generate/logit_rules.h"
 #include "tests/support/op_case.h"
 #include "tests/support/paths.h"

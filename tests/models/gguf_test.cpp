@@ -4,11 +4,11 @@
 #include <cmath>
 #include <cstring>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "ingot/base/files.h"
 #include "ingot/base/json.h"
+#include "ingot/base/json_library.h"
 #include "ingot/io/safetensors_shards.h"
 #include "ingot/models/architecture.h"
 #include "ingot/models/export.h"

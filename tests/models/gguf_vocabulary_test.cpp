@@ -3,11 +3,11 @@
 
 #include <fstream>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "ingot/base/files.h"
 #include "ingot/base/json.h"
+#include "ingot/base/json_library.h"
 #include "ingot/io/gguf.h"
 #include "ingot/models/gguf_vocabulary_keys.h"
 #include "ingot/text/tokenizer.h"

@@ -2,12 +2,11 @@
 
 #include <gmock/gmock.h>
 
-#include <nlohmann/json.hpp>
-
 #include "ingot/autograd/backward.h"
 #include "ingot/autograd/grad_mode.h"
 #include "ingot/autograd/record.h"
 #include "ingot/base/json.h"
+#include "ingot/base/json_library.h"
 #include "ingot/io/safetensors_shards.h"
 #include "ingot/io/safetensors_writer.h"
 #include "ingot/models/architecture.h"

@@ -7,12 +7,12 @@
 #include <iostream>
 #include <limits>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "ingot/autograd/backward.h"
 #include "ingot/autograd/record.h"
 #include "ingot/base/files.h"
 #include "ingot/base/json.h"
+#include "ingot/base/json_library.h"
 #include "ingot/io/safetensors.h"
 #include "ingot/models/architecture.h"
 #include "ingot/models/bert.h"

@@ -2,11 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "ingot/base/config_diff.h"
 #include "ingot/base/files.h"
 #include "ingot/base/json.h"
+#include "ingot/base/json_library.h"
 #include "ingot/io/safetensors_shards.h"
 #include "ingot/models/architecture.h"
 #include "ingot/models/bert.h"

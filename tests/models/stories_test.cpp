@@ -1,10 +1,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "ingot/autograd/backward.h"
 #include "ingot/base/json.h"
+#include "ingot/base/json_library.h"
 #include "ingot/models/pretrained.h"
 #include "ingot/ops/cross_entropy.h"
 #include "ingot/ops/elementwise.h"

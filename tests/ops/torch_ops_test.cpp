@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <fstream>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "ingot/autograd/backward.h"
 #include "ingot/autograd/record.h"
+#include "ingot/base/json_library.h"
 #include "ingot/ops/attention.h"
 #include "ingot/ops/elementwise.h"
 #include "ingot/ops/embedding.h"

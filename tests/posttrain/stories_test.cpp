@@ -4,11 +4,11 @@
 
 #include <cmath>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "ingot/autograd/backward.h"
 #include "ingot/autograd/record.h"
 #include "ingot/base/json.h"
+#include "ingot/base/json_library.h"
 #include "ingot/models/pretrained.h"
 #include "ingot/ops/counted_places.h"
 #include "ingot/ops/cross_entropy.h"

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "ingot/base/json.h"
+#include "ingot/base/json_library.h"
 #include "ingot/quant/nf4.h"
 #include "ingot/quant/small_float.h"
 #include "ingot/tensor/factories.h"

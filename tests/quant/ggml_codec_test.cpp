@@ -4,10 +4,10 @@
 
 #include <cmath>
 #include <cstring>
-#include <nlohmann/json.hpp>
 
 #include "ingot/base/files.h"
 #include "ingot/base/json.h"
+#include "ingot/base/json_library.h"
 #include "tests/support/message.h"
 #include "tests/support/oracle.h"
 #include "tests/support/paths.h"

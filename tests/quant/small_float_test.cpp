@@ -7,9 +7,9 @@
 #include <cmath>
 #include <fstream>
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include "ingot/base/half.h"
+#include "ingot/base/json_library.h"
 #include "ingot/base/philox.h"
 #include "tests/support/message.h"
 #include "tests/support/oracle.h"

@@ -1,10 +1,10 @@
 #pragma once
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "ingot/base/json_library.h"
 #include "tests/support/paths.h"
 
 namespace ingot::testing {

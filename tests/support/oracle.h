@@ -1,11 +1,11 @@
 #pragma once
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "ingot/base/json_library.h"
 #include "ingot/tensor/tensor.h"
 
 namespace ingot::testing {

@@ -3,10 +3,10 @@
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
-#include <nlohmann/json.hpp>
 
 #include "ingot/base/files.h"
 #include "ingot/base/json.h"
+#include "ingot/base/json_library.h"
 #include "ingot/text/load_tokenizer.h"
 #include "ingot/text/stream_decoder.h"
 #include "ingot/text/tiktoken.h"

@@ -7,10 +7,10 @@
 #include <array>
 #include <cstdlib>
 #include <iostream>
-#include <nlohmann/json.hpp>
 
 #include "ingot/base/files.h"
 #include "ingot/base/json.h"
+#include "ingot/base/json_library.h"
 #include "ingot/base/philox.h"
 #include "ingot/text/load_tokenizer.h"
 #include "ingot/text/tiktoken.h"

@@ -4,12 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <nlohmann/json.hpp>
 #include <random>
 #include <thread>
 
 #include "ingot/base/error.h"
 #include "ingot/base/json.h"
+#include "ingot/base/json_library.h"
 #include "ingot/text/byte_alphabet.h"
 #include "ingot/text/stream_decoder.h"
 #include "ingot/text/tokenizer_json.h"

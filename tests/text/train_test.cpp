@@ -1,9 +1,8 @@
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
 #include "ingot/base/files.h"
 #include "ingot/base/json.h"
+#include "ingot/base/json_library.h"
 #include "ingot/text/byte_alphabet.h"
 #include "ingot/text/tokenizer.h"
 #include "ingot/text/tokenizer_json.h"

@@ -4,10 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "ingot/base/files.h"
+#include "ingot/base/json_library.h"
 #include "tests/support/message.h"
 #include "tests/support/paths.h"
 

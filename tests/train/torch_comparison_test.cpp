@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "ingot/base/json.h"
+#include "ingot/base/json_library.h"
 #include "ingot/data/batch.h"
 #include "ingot/data/token_file.h"
 #include "ingot/models/pretrained.h"
