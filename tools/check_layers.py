@@ -3,6 +3,7 @@
 
   layer        a file of ingot/ includes only its own folder and those tools/layers.txt allows it
   include      a quoted include is a path from the root that exists; outside libraries stand in <>
+  wrapped      a library's header that a header of ours stands for is included by that one alone
   cycle        no two files include each other, directly or through others
   name         files below ingot/ are snake_case (x-inl.h: compiled once per instruction set), and none is called utils, common, helpers, misc or …_utils
   length       no source file is longer than 600 lines
@@ -28,6 +29,7 @@ CODE_FOLDERS = ("ingot", "tests", "bench")
 VAGUE = {"util", "utils", "common", "helper", "helpers", "misc"}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
+WRAPPED = {"<nlohmann/json.hpp>": "ingot/base/json_library.h"}
 SNAKE_CASE = re.compile(r"[a-z0-9]+(_[a-z0-9]+)*(-inl)?\.[a-z]+")
 OPEN_TASK = re.compile(r"\b(TO" r"DO|FIX" r"ME)\b(?!\s*\(#\d+\))")
 MACHINE_PATH = re.compile(r"(?<![\w.$}/-])/(home|Users|root|work)/\w|[A-Z]:\\Users\\")
@@ -116,6 +118,9 @@ class Checker:
             match = INCLUDE.match(line)
             if match:
                 self.check_include(path, number, match.group(1))
+            for header, ours in WRAPPED.items():
+                if line.startswith("#include") and header in line and str(path) != ours:
+                    self.report(path, number, "wrapped", f'include "{ours}" instead of {header}')
             if path.suffix in HEADER and USING.match(line):
                 self.report(path, number, "namespace", "a using-directive in a header reaches every file that includes it")
         for pattern, explanation in DEAD:

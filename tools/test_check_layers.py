@@ -52,6 +52,11 @@ class CheckLayers(unittest.TestCase):
     def test_an_include_that_is_not_from_the_root(self):
         self.expect("ingot/ops/x.cpp:1: include", {"ingot/ops/x.cpp": '#include "relu.h"\n'})
 
+    def test_a_header_that_one_of_ours_stands_for(self):
+        self.expect("ingot/ops/softmax.cpp:1: wrapped", {"ingot/ops/softmax.cpp": "#include <nlohmann/json.hpp>\n"})
+        ours = {"ingot/base/json_library.h": "#pragma once\n#include <nlohmann/json.hpp>\n"}
+        self.assertEqual(self.findings(files=ours), [])
+
     def test_files_that_include_each_other(self):
         self.expect("ingot/base/b.h:2: cycle",
                     {"ingot/base/a.h": '#pragma once\n#include "ingot/base/b.h"\n',
