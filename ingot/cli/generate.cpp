@@ -220,10 +220,14 @@ void add_strategy_options(CLI::App& verb, GenerateArguments& a) {
 }
 
 void add_row_options(CLI::App& verb, GenerateArguments& a) {
-  verb.add_option("--in", a.in,
-                  "JSONL file of prompts: {\"prompt\": …} or {\"messages\": […]} a line");
-  verb.add_option("--out", a.out,
-                  "JSONL file of answers; rows that are there already are not redone");
+  verb.add_option(
+      "--in", a.in,
+      "JSONL file of prompts: {\"prompt\": …} or {\"messages\": […]} a line; an answer at the "
+      "end of messages is written anew");
+  verb.add_option(
+      "--out", a.out,
+      "JSONL file of answers, which training reads; rows that are there already are not "
+      "redone");
   verb.add_option("--rows", a.rows, "with --in: texts written side by side")
       ->check(counting_number());
   verb.add_option("--cache-mib", a.cache_mib, "with --in: MiB of keys and values in memory at most")

@@ -145,14 +145,17 @@ class AnswerFile {
   int descriptor_ = -1;
 };
 
-// What stands in a row: "prompt", a text or token ids, or "messages" with "tools".
+// What stands in a row: "prompt", a text or token ids, or "messages" with "tools", of which an
+// answer at the end is left out.
 Tokens tokens_of(const LoadedModel& loaded, const GenerateArguments& arguments,
                  const std::string& line, const std::string& place) {
   const jinja::Value row = jinja::parse_json_value(line, place);
   check(row.mapping() != nullptr, ErrorKind::format, place,
         ": not an object; write {\"prompt\": …} or {\"messages\": […]}");
   if (row.mapping()->find("messages") != nullptr) {
-    return chat_tokens(loaded, conversation_from(row, place));
+    Conversation conversation = conversation_from(row, place);
+    drop_answer(conversation.messages);
+    return chat_tokens(loaded, conversation);
   }
   const jinja::Value* prompt = row.mapping()->find("prompt");
   check(prompt != nullptr, ErrorKind::format, place,

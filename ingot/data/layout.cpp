@@ -15,9 +15,9 @@ using fields::Mapping;
 using fields::Value;
 using jinja::Items;
 
-constexpr std::array<std::string_view, layouts> names = {"text",       "completion", "alpaca",
-                                                         "sharegpt",   "messages",   "tree",
-                                                         "preference", "label",      "ranked"};
+constexpr std::array<std::string_view, layouts> names = {
+    "text", "completion", "alpaca", "sharegpt", "messages",
+    "tree", "preference", "label",  "ranked",   "generated"};
 
 bool is_tree(const Mapping& row) {
   const Value* prompt = fields::find(row, {"prompt"});
@@ -124,6 +124,38 @@ Example of_conversation(const Mapping& row, const RowPlace& place) {
   return out;
 }
 
+bool is_generated(const Mapping& row) {
+  const Value* input = fields::find(row, {"input"});
+  return input != nullptr && input->mapping() != nullptr &&
+         fields::find(row, {"output"}) != nullptr;
+}
+
+Example of_generated(const Mapping& row, const RowPlace& place) {
+  const std::string where = place.text();
+  check_row(is_generated(row), RowFault::layout, where,
+            ": no row of `ingot generate --out`: no object \"input\" with an \"output\"");
+  const std::string finish = fields::text(row, {"finish"}, where);
+  check_row(finish.empty() || finish == "stop", RowFault::cut, where,
+            ": the answer ends before its end (finish: ", finish,
+            "); generate it with more --tokens, or leave it out by data.policy = \"drop\"");
+  const Mapping& input = *fields::find(row, {"input"})->mapping();
+  const Message answer = make_message("assistant", fields::said(row, {"output"}, where));
+  Example out;
+  out.kind = ExampleKind::chat;
+  const Value* prompt = fields::find(input, {"prompt"});
+  out.plain = fields::find(input, {"messages"}) == nullptr;
+  if (out.plain) {
+    check_row(prompt != nullptr && prompt->text() != nullptr, RowFault::conversation, where,
+              ": input: no \"prompt\" that is a text, and no \"messages\"");
+    out.conversation.messages = {make_message("user", *prompt->text()), answer};
+    return out;
+  }
+  out = of_conversation(input, place);
+  drop_answer(out.conversation.messages);
+  out.conversation.messages.push_back(answer);
+  return out;
+}
+
 // Every path from the root to a leaf.
 void walk(const Mapping& node, std::vector<Message>& path, const RowPlace& place,
           std::vector<Example>& out) {
@@ -171,6 +203,7 @@ std::vector<Example> read(const Mapping& row, Layout layout, const RowPlace& pla
     case Layout::preference: return {preference_example(row, place)};
     case Layout::label: return {label_example(row, place)};
     case Layout::ranked: return {ranked_example(row, place)};
+    case Layout::generated: return {of_generated(row, place)};
   }
   return {};
 }
@@ -205,6 +238,9 @@ std::optional<Layout> layout_of(const jinja::Mapping& row) {
     return fields::find(row, keys) != nullptr;
   };
   const bool answered = has({"completion", "response", "output", "answer"});
+  if (is_generated(row)) {
+    return Layout::generated;
+  }
   if (has({"chosen"}) || has({"rejected"})) {
     return Layout::preference;
   }

@@ -27,6 +27,9 @@ namespace ingot {
 //               ("\n\nHuman: … \n\nAssistant: …")
 //   label       {"messages" or "prompt" and "completion", "label": true or false}
 //   ranked      {"prompt": …, "responses": […], "ranks" or "scores": […]}; neither: best first
+//   generated   {"input": {"prompt" or "messages": …}, "output": …, "finish": …}: what `ingot
+//               generate --out` writes. An answer that "messages" ended with is replaced by the
+//               output; an output that was cut off ("finish" is not "stop") is a RowError(cut)
 enum class Layout : uint8_t {
   text,
   completion,
@@ -36,9 +39,10 @@ enum class Layout : uint8_t {
   tree,
   preference,
   label,
-  ranked
+  ranked,
+  generated
 };
-inline constexpr size_t layouts = 9;
+inline constexpr size_t layouts = 10;
 std::string_view name(Layout layout);
 std::optional<Layout> layout_named(std::string_view name);
 

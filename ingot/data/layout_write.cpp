@@ -232,6 +232,7 @@ jinja::Value row_of(const Example& given, Layout layout) {
     case Layout::preference:
     case Layout::label:
     case Layout::ranked: put_answers(example, layout, row); break;
+    case Layout::generated: refuse(example, layout, "what no model wrote");
   }
   return dict_of(std::move(row));
 }

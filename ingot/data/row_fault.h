@@ -23,14 +23,16 @@ enum class RowFault : uint8_t {
   rendering,     // the chat template refuses it
   untrained,     // no token of it would be learnt
   length,        // longer than allowed
+  cut,           // an answer that ends before its end
 };
-inline constexpr size_t row_faults = 12;
+inline constexpr size_t row_faults = 13;
 
 inline std::string_view name(RowFault fault) {
   constexpr std::array<std::string_view, row_faults> names = {
-      "not JSON",   "not UTF-8",        "mixed layouts",      "bad message",
-      "empty text", "unknown role",     "roles out of order", "identical answers",
-      "duplicate",  "template refuses", "nothing learnt",     "too long"};
+      "not JSON",      "not UTF-8",        "mixed layouts",      "bad message",
+      "empty text",    "unknown role",     "roles out of order", "identical answers",
+      "duplicate",     "template refuses", "nothing learnt",     "too long",
+      "answer cut off"};
   return names[static_cast<size_t>(fault)];
 }
 

@@ -35,7 +35,7 @@ struct RowsConfig {
       "of the files; auto: by their first characters and names");
     v("layout", layout,
       one_of({"auto", "text", "completion", "alpaca", "sharegpt", "messages", "tree", "preference",
-              "label", "ranked"}),
+              "label", "ranked", "generated"}),
       "of the rows; auto: by their keys");
     v("separator", separator, "line of a text file that ends a document");
     v("policy", policy, one_of({"error", "drop"}),

@@ -113,6 +113,12 @@ Message message_from(const Value& object, const std::string& name) {
 
 }  // namespace
 
+void drop_answer(std::vector<Message>& messages) {
+  while (!messages.empty() && role_of(messages.back()) == "assistant") {
+    messages.pop_back();
+  }
+}
+
 Message make_message(std::string_view role, std::string_view content) {
   Message message;
   message.fields.set("role", role);

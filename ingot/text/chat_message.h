@@ -23,6 +23,8 @@ struct Conversation {
 };
 
 Message make_message(std::string_view role, std::string_view content);
+// Removes what the assistant says at the end, so that it can be said anew.
+void drop_answer(std::vector<Message>& messages);
 std::string_view role_of(const Message& message);
 
 // A conversation in OpenAI's form: {"messages": [{"role": …, "content": …}, …], "tools": […]}. In a

@@ -217,6 +217,42 @@ TEST_F(PreferenceRecipes, AStudentLearnsFromATeacherAndFromItselfWithAContext) {
   ASSERT_EQ(on_policy.code, 0) << on_policy.err;
 }
 
+TEST_F(PreferenceRecipes, AStudentIsFineTunedOnWhatATeacherWrote) {
+  put(work() / "sft.toml", sft_recipe);
+  ASSERT_EQ(work().train("teacher", {"train.steps=400", "train.batch=8"}).code, 0);
+  const Outcome wrote =
+      work().run({"generate", "teacher/model", "--in", "chats.jsonl", "--out", "answers.jsonl",
+                  "--tokens", "12", "--temperature", "0", "--json"});
+  ASSERT_EQ(wrote.code, 0) << wrote.err;
+  EXPECT_EQ(nlohmann::json::parse(wrote.out)["rows"], 60);
+  int64_t whole = 0;
+  std::map<std::string, std::string> answers;
+  for (const std::string& line : lines_of(content(work() / "answers.jsonl"))) {
+    const auto row = nlohmann::json::parse(line);
+    const bool usable = row["finish"] == "stop" && row["output"] != "";
+    whole += usable ? 1 : 0;
+    if (usable) {
+      answers[row["input"]["messages"][0]["content"]] = row["output"];
+    }
+  }
+  ASSERT_GT(whole, 10);
+  const Outcome converted = work().run({"data", "convert", "answers.jsonl", "--to", "messages",
+                                        "--policy", "drop", "--out", "written.jsonl"});
+  ASSERT_EQ(converted.code, 0) << converted.err;
+  const Words rows = lines_of(content(work() / "written.jsonl"));
+  EXPECT_EQ(static_cast<int64_t>(rows.size()), whole);
+  for (const std::string& line : rows) {
+    const auto messages = nlohmann::json::parse(line)["messages"];
+    ASSERT_EQ(messages.size(), 2u) << line;
+    EXPECT_EQ(messages[1]["content"], answers.at(messages[0]["content"]));
+  }
+  const Outcome student = work().train(
+      "student", {"data.files=[\"answers.jsonl\"]", "data.policy=drop", "train.steps=24"});
+  ASSERT_EQ(student.code, 0) << student.err;
+  const Words losses = logged(work() / "student", "validation_loss");
+  EXPECT_LT(last(losses), last({losses.front()}));
+}
+
 TEST_F(PreferenceRecipes, AskATeacherOnceForAllRuns) {
   put(work() / "distill.toml",
       "kind = \"distill\"\n" +

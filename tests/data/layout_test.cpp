@@ -44,6 +44,32 @@ std::string fault_of(const std::string& json) {
   return "none";
 }
 
+TEST(Layouts, OfGeneratedAnswersPutThemInThePlaceOfTheOldOnes) {
+  EXPECT_EQ(
+      spelled(
+          one(R"({"row": 3, "input": {"messages": [{"role": "user", "content": "U"}, {"role": "assistant", "content": "old"}]}, "output": "A", "finish": "stop"})")
+              .conversation.messages),
+      "user:U;assistant:A;");
+  EXPECT_EQ(
+      spelled(
+          one(R"({"input": {"messages": [{"role": "system", "content": "S"}, {"role": "user", "content": "U"}]}, "output": "A"})")
+              .conversation.messages),
+      "system:S;user:U;assistant:A;");
+  const Example plain = one(R"({"input": {"prompt": "U"}, "output": "A", "finish": "stop"})");
+  EXPECT_TRUE(plain.plain);
+  EXPECT_EQ(spelled(plain.conversation.messages), "user:U;assistant:A;");
+  for (const char* finish : {"length", "context", "interrupted", "failed"}) {
+    EXPECT_THAT(fault_of(concat(R"({"input": {"prompt": "U"}, "output": "A", "finish": ")", finish,
+                                R"("})")),
+                HasSubstr(concat("answer cut off: rows.jsonl:7: the answer ends before its end "
+                                 "(finish: ",
+                                 finish, ")")));
+  }
+  EXPECT_THAT(fault_of(R"({"input": {"prompt": [1, 2]}, "output": "A"})"),
+              HasSubstr("bad message"));
+  EXPECT_THAT(fault_of(R"({"input": {"messages": []}, "output": ""})"), HasSubstr("empty text"));
+}
+
 TEST(Layouts, OfConversationsBecomeMessages) {
   const std::string wanted = "user:U;assistant:A;";
   EXPECT_EQ(
