@@ -13,6 +13,7 @@
 #include "ingot/cli/verify.h"
 #include "ingot/models/export.h"
 #include "ingot/tensor/copy.h"
+#include "ingot/text/load_tokenizer.h"
 
 // ingot merge: adapters put into the weights of their base, with a certificate that the written
 // model computes what base and adapters did.
@@ -154,6 +155,25 @@ void print_certificate(const Arguments& arguments, const std::vector<AdapterChoi
             << "\n  verified: " << summary(certificate.found) << '\n';
 }
 
+// Tokens of the tokenizer.json in a folder; `otherwise` where there is none.
+int64_t tokens_of(const fs::path& folder, int64_t otherwise) {
+  const fs::path file = folder / "tokenizer.json";
+  return fs::exists(file) ? load_tokenizer(file).vocabulary_size() : otherwise;
+}
+
+// A warning where the adapter was trained beside tokens that its base does not have: their
+// embeddings are in neither of the two.
+void warn_of_tokens(const AdapterChoice& choice, const std::string& base, int64_t rows) {
+  const int64_t known = tokens_of(base, rows);
+  const int64_t tokens = tokens_of(choice.path, known);
+  if (tokens > known) {
+    std::cerr << choice.path << ": warning: its tokenizer has " << tokens
+              << " tokens, the base has " << known
+              << ": those added in training, such as a chat template's, are not in the merged "
+                 "model\n";
+  }
+}
+
 void merge(const Arguments& arguments) {
   check_out(arguments);
   std::vector<AdapterChoice> choices;
@@ -165,6 +185,9 @@ void merge(const Arguments& arguments) {
   const std::string hash = arguments.any_base ? "" : base_hash(arguments.base);
   const Pretrained loaded = load_stored(base, DType::f32);
   auto adapters = put_on(*loaded.model, choices, hash);
+  for (const AdapterChoice& choice : choices) {
+    warn_of_tokens(choice, arguments.base, loaded.model->config().vocab);
+  }
   for (const auto& one : adapters) {
     std::cerr << one->name() << ": " << one->coverage().text(one->config().kind) << '\n';
   }

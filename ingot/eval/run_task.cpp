@@ -275,6 +275,9 @@ std::map<std::string, Estimate> summary(const TaskConfig& task,
   if (task.kind == "text") {
     const double likelihood = total_of(results, "log_likelihood");
     const double bytes = total_of(results, "bytes");
+    check(bytes > 0, ErrorKind::format, task.name, ": nothing to measure: ", results.size(),
+          " texts without a byte; rows of JSONL need what the task's prompt names, \"text\" with "
+          "--text");
     out["word_perplexity"] = {std::exp(-likelihood / total_of(results, "words")), 0};
     out["byte_perplexity"] = {std::exp(-likelihood / bytes), 0};
     out["bits_per_byte"] = {-likelihood / bytes / std::log(2.0), 0};

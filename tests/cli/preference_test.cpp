@@ -191,6 +191,21 @@ TEST_F(PreferenceRecipes, AdaptersOfFineTuningGoOntoTheBaseAndIntoIt) {
   EXPECT_NEAR(last(logged(work() / "file", "loss")), last(logged(work() / "as_is", "loss")), 0.05);
 }
 
+TEST_F(PreferenceRecipes, MergeWarnsOfTokensThatTheBaseDoesNotHave) {
+  put(work() / "lora.toml", std::string(sft_recipe) + "[peft]\nkind = \"lora\"\n");
+  const Outcome done = work().train("chat", {"train.steps=1"}, "lora.toml");
+  ASSERT_EQ(done.code, 0) << done.err;
+  EXPECT_THAT(done.err, HasSubstr(" tokens added, from id 290 on"));
+  const Outcome merged = work().run({"merge", "base/model", "merged", "--lora", "chat/adapter"});
+  ASSERT_EQ(merged.code, 0) << merged.err;
+  EXPECT_THAT(merged.err, HasSubstr("warning: its tokenizer has 292 tokens, the base has 290"));
+  // One that was trained without new tokens, of the same base, is merged without a word of it.
+  ASSERT_EQ(train("plain", {"train.steps=1"}).code, 0);
+  const Outcome plain = work().run({"merge", "base/model", "also", "--lora", "plain/adapter"});
+  ASSERT_EQ(plain.code, 0) << plain.err;
+  EXPECT_THAT(plain.err, Not(HasSubstr("warning")));
+}
+
 TEST_F(PreferenceRecipes, AStudentLearnsFromATeacherAndFromItselfWithAContext) {
   put(work() / "distill.toml",
       "kind = \"distill\"\n" +

@@ -196,6 +196,22 @@ TEST_F(Tasks, NameWhatIsWrongInThem) {
               HasSubstr("the model has no chat template"));
 }
 
+TEST(TextTasks, OfTextsWithoutAByteAreAnErrorAndNoFigure) {
+  TaskConfig task;
+  task.name = "text";
+  task.kind = "text";
+  const auto row = [](double bytes) {
+    return ItemResult{
+        0, {{"log_likelihood", -bytes}, {"words", 1}, {"bytes", bytes}, {"tokens", bytes}}, ""};
+  };
+  EXPECT_THAT(message_of(ErrorKind::format,
+                         [&] {
+                           summary(task, {row(0), row(0)});
+                         }),
+              HasSubstr("text: nothing to measure: 2 texts without a byte"));
+  EXPECT_NEAR(summary(task, {row(0), row(8)}).at("bits_per_byte").value, 1 / std::log(2.0), 1e-12);
+}
+
 // Every task of recipes/tasks reads its files.
 TEST(TaskFiles, ReadTheirDataAndKnowTheAnswers) {
   if (!data_folder()) {
