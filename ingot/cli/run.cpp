@@ -223,10 +223,9 @@ void finish_run(Session& session, const RunFolder& folder, Saver& saver, RunObse
   saver.flush();
   const Evaluation found = observers.validator().measure_all(session.state);
   const EvaluatedWeights shown(session.optimizer());
-  const std::filesystem::path made =
-      session.adapters() != nullptr ? folder.path() / "adapter" : folder.model();
+  std::filesystem::path made = folder.model();
   if (session.adapters() != nullptr) {
-    save_run_adapter(session, data, made);
+    made = save_run_adapter(session, data, folder);
   } else {
     SaveOptions options;
     options.base_config = base_config(session.recipe(), codec_config(codec));
@@ -253,7 +252,7 @@ void finish_run(Session& session, const RunFolder& folder, Saver& saver, RunObse
   std::cout << session.tokens_per_parameter(session.state.tokens).text() << '\n';
   std::cout << "plan against actual: " << comparison << '\n';
   if (session.adapters() != nullptr) {
-    const std::string& base = session.recipe().model.from;
+    const std::string base = adapted_base(session, data, folder);
     std::cout << "adapter in " << made.string() << "; `ingot generate " << base << " --lora "
               << made.string() << "`, or put it into the weights with `ingot merge " << base
               << " OUT --lora " << made.string() << "`\n";

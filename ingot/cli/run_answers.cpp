@@ -1,10 +1,12 @@
 #include "ingot/cli/run_answers.h"
 
 #include "ingot/base/files.h"
+#include "ingot/base/json_library.h"
 #include "ingot/base/log.h"
 #include "ingot/base/progress.h"
 #include "ingot/cli/adapter_model.h"
 #include "ingot/cli/answer_kinds.h"
+#include "ingot/cli/frozen_base.h"
 #include "ingot/cli/run_rows.h"
 #include "ingot/io/safetensors.h"
 #include "ingot/models/pretrained.h"
@@ -54,12 +56,31 @@ void prepare_answers(Session& session, const RunData& data, const RunFolder& fol
   log_info("reference: log-probabilities of ", session.reference().size(), " answers computed");
 }
 
-void save_run_adapter(Session& session, const RunData& data, const std::filesystem::path& folder) {
-  SaveOptions unused;
-  write_reading(data, folder, unused);
+std::string adapted_base(const Session& session, const RunData& data, const RunFolder& folder) {
   const std::string& from = session.recipe().model.from;
-  peft::save_adapter(*session.adapters(), published_maps(session.model()), folder,
-                     {from, base_hash(from)});
+  return data.added.count == 0 ? from : (folder.path() / "base").string();
+}
+
+std::filesystem::path save_run_adapter(Session& session, const RunData& data,
+                                       const RunFolder& folder) {
+  const std::string base = adapted_base(session, data, folder);
+  if (data.added.count > 0) {
+    Recipe whole = session.recipe();
+    whole.peft.base = "as_is";
+    const auto model = frozen_decoder(whole, session.model().dtype(), cpu_device, data.added);
+    SaveOptions options;
+    auto config = nlohmann::json::parse(open_source(whole.model.from).published);
+    config.update(nlohmann::json::parse(codec_config(data.codec)), true);  // its tokenizer's hash
+    options.base_config = config.dump();
+    write_reading(data, base, options);
+    save_pretrained(*model, base, options);
+  }
+  const std::filesystem::path made = folder.path() / "adapter";
+  SaveOptions unused;
+  write_reading(data, made, unused);
+  peft::save_adapter(*session.adapters(), published_maps(session.model()), made,
+                     {base, base_hash(base)});
+  return made;
 }
 
 void save_score_head(Session& session, const std::filesystem::path& folder) {

@@ -191,19 +191,44 @@ TEST_F(PreferenceRecipes, AdaptersOfFineTuningGoOntoTheBaseAndIntoIt) {
   EXPECT_NEAR(last(logged(work() / "file", "loss")), last(logged(work() / "as_is", "loss")), 0.05);
 }
 
-TEST_F(PreferenceRecipes, MergeWarnsOfTokensThatTheBaseDoesNotHave) {
+TEST_F(PreferenceRecipes, AddedTokensComeWithABaseOfTheAdapter) {
   put(work() / "lora.toml", std::string(sft_recipe) + "[peft]\nkind = \"lora\"\n");
-  const Outcome done = work().train("chat", {"train.steps=1"}, "lora.toml");
-  ASSERT_EQ(done.code, 0) << done.err;
-  EXPECT_THAT(done.err, HasSubstr(" tokens added, from id 290 on"));
-  const Outcome merged = work().run({"merge", "base/model", "merged", "--lora", "chat/adapter"});
-  ASSERT_EQ(merged.code, 0) << merged.err;
-  EXPECT_THAT(merged.err, HasSubstr("warning: its tokenizer has 292 tokens, the base has 290"));
-  // One that was trained without new tokens, of the same base, is merged without a word of it.
+  for (const std::string base : {"as_is", "nf4"}) {
+    SCOPED_TRACE(base);
+    const Outcome done =
+        work().train(base, {"train.steps=40", "peft.base=\"" + base + "\""}, "lora.toml");
+    ASSERT_EQ(done.code, 0) << done.err;
+    EXPECT_THAT(done.err, HasSubstr(" tokens added, from id 290 on"));
+    const std::string grown = base + "/base", adapter = base + "/adapter";
+    EXPECT_THAT(done.out, HasSubstr("`ingot generate " + grown + " --lora " + adapter + "`"));
+    const Words words = {"--chat",        "--prompt", "which colour has the sky", "--tokens", "8",
+                         "--temperature", "0"};
+    const Outcome with = work().run(joined({"generate", grown, "--lora", adapter}, words));
+    ASSERT_EQ(with.code, 0) << with.err;
+    const Outcome merged = work().run({"merge", grown, base + "_merged", "--lora", adapter});
+    ASSERT_EQ(merged.code, 0) << merged.err;
+    EXPECT_THAT(merged.err, Not(HasSubstr("warning")));
+    EXPECT_EQ(work().run(joined({"generate", base + "_merged"}, words)).out, with.out);
+    const Outcome other = work().run({"merge", "base/model", "other", "--lora", adapter});
+    EXPECT_NE(other.code, 0);
+    EXPECT_THAT(other.err, HasSubstr(grown));
+  }
+}
+
+TEST_F(PreferenceRecipes, MergeWarnsOfTokensThatTheBaseDoesNotHave) {
   ASSERT_EQ(train("plain", {"train.steps=1"}).code, 0);
   const Outcome plain = work().run({"merge", "base/model", "also", "--lora", "plain/adapter"});
   ASSERT_EQ(plain.code, 0) << plain.err;
   EXPECT_THAT(plain.err, Not(HasSubstr("warning")));
+  // As of an adapter from elsewhere, which does not say what its base was.
+  put(work() / "lora.toml", std::string(sft_recipe) + "[peft]\nkind = \"lora\"\n");
+  ASSERT_EQ(work().train("chat", {"train.steps=1"}, "lora.toml").code, 0);
+  std::filesystem::copy_file(work() / "chat/adapter/tokenizer.json",
+                             work() / "plain/adapter/tokenizer.json",
+                             std::filesystem::copy_options::overwrite_existing);
+  const Outcome merged = work().run({"merge", "base/model", "merged", "--lora", "plain/adapter"});
+  ASSERT_EQ(merged.code, 0) << merged.err;
+  EXPECT_THAT(merged.err, HasSubstr("warning: its tokenizer has 292 tokens, the base has 290"));
 }
 
 TEST_F(PreferenceRecipes, AStudentLearnsFromATeacherAndFromItselfWithAContext) {
